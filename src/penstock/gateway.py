@@ -286,7 +286,7 @@ class Gateway:
         return uploads, outputs
 
     async def _open_assets(self) -> None:
-        self.assets = await self.ports.open_assets(self.settings)
+        self.assets = await self.ports.open_assets(self.settings.assets_url, self.settings.data / "landing")
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
 
     async def _join(self, run: Run) -> None:
@@ -377,7 +377,7 @@ class Gateway:
         async with self._opening:
             if self._fetcher is not None:
                 return self._fetcher
-            fetcher = await self.ports.open_fetcher(self.settings.fetch)
+            fetcher = await self.ports.open_fetcher(self.settings.fetch.allow_networks, self.settings.fetch.seconds)
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
 

@@ -33,7 +33,7 @@ class _Reader(asyncio.Protocol):
     """Parses one response."""
 
     head: "asyncio.Future[tuple[int, dict[str, str]]]"
-    pieces: "asyncio.Queue[bytes | None | Exception]"
+    pieces: "asyncio.Queue[bytes | Exception | None]"
     headers: dict[str, str] = field(default_factory=dict[str, str])
     is_complete: bool = False
 

@@ -110,7 +110,7 @@ class Process:
     async def _open_database(self, _url: str) -> Any:
         return self.database
 
-    async def _open_assets(self, _settings: Settings) -> Any:
+    async def _open_assets(self, _url: str, _downloads: Path) -> Any:
         return self.assets
 
     def _open_pool(self, _places: int, *, seconds: float, cpu_seconds: int, threads: bool = False) -> Any:
@@ -121,7 +121,7 @@ class Process:
     async def _open_client(self, _networks: Any) -> Any:
         return self.client
 
-    async def _open_fetcher(self, _fetch: Any) -> Any:
+    async def _open_fetcher(self, _networks: Any, _seconds: float) -> Any:
         return VirtualFetcher(self.world, self.loop, self.around.receivers)
 
     def _open_journal(self, folder: Path, process: str) -> Journal:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from simulation.virtual_loop import VirtualLoop
 from simulation.world import World
@@ -61,7 +61,7 @@ class VirtualFetcher:
         self._loop = loop
         self._receivers = receivers
 
-    async def __aenter__(self) -> "VirtualFetcher":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -12,8 +12,10 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.store import connect
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.signals import Signals
+from penstock.store.tables import metadata
 
 QUERY_SECONDS: Final = 0.001
 SLOW_SECONDS: Final = (0.5, 6.0)
@@ -123,8 +125,25 @@ class SqliteStore(SharedStore):
         self.engine.dispose()
 
 
+CLOCK: Final = """
+CREATE SCHEMA IF NOT EXISTS simulation;
+CREATE OR REPLACE FUNCTION simulation.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS
+$$ SELECT to_timestamp(current_setting('simulation.now')::double precision) $$;
+"""
+"""A function that shadows PostgreSQL's own: the server's clock is the world's."""
+
+
+def prepare_postgres(url: str) -> None:
+    """Give an empty database the tables, and a clock on virtual time."""
+    engine = connect.make_engine(url)
+    connect.prepare(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(CLOCK)
+    engine.dispose()
+
+
 class PostgresStore(SharedStore):
-    """A database on a real PostgreSQL server. Its clock is the world's: a function shadows `clock_timestamp`."""
+    """A database on a real PostgreSQL server, emptied for each world."""
 
     has_doubt = True
 
@@ -135,6 +154,9 @@ class PostgresStore(SharedStore):
         self.driver.execute("SET search_path = simulation, pg_catalog, public")
         self.driver.execute("SET synchronous_commit = off")
         self.driver.execute("SET timezone = 'UTC'")
+        kept = ("alembic_version", "schema_support")
+        names = [name for name in metadata.tables if name not in kept]
+        self.driver.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
         self.driver.commit()
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
@@ -227,13 +249,18 @@ class VirtualDatabase(Database):
             return
         if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
             self._answer(answer, StoreUnavailable(retry_after=1), failed=True)
-            return
-        if fault == "death before commit":
-            self._die(fault)
-            return
-        is_done = is_write and fault not in ("store: lost before commit", "store: outcome unknown, not done")
+        elif fault == "death before commit":
+            if not self.loop.is_dead:
+                self._die(fault)
+        else:
+            is_done = is_write and fault not in ("store: lost before commit", "store: outcome unknown, not done")
+            self._transact(function, answer, fault, is_done=is_done)
+
+    def _transact(
+        self, function: Callable[[Connection], Any], answer: Any, fault: str | None, *, is_done: bool
+    ) -> None:
         try:
-            result, topics = store.transact(function, commit=is_done)
+            result, topics = self._store.transact(function, commit=is_done)
         except DataError as error:
             self._answer(answer, InvalidRequest(str(error)), failed=True)
         except SQLAlchemyError as error:
@@ -242,14 +269,15 @@ class VirtualDatabase(Database):
             self._answer(answer, error, failed=True)
         else:
             if is_done:
-                store.commits += 1
-                store.on_commit()
+                self._store.commits += 1
+                self._store.on_commit()
             self._finish(answer, result, topics if is_done else set(), fault)
 
     def _finish(self, answer: Any, result: Any, topics: set[str], fault: str | None) -> None:
         if fault in ("death after commit", "death in a read"):
             self._store.ring(self, topics)
-            self._die(fault)
+            if not self.loop.is_dead:
+                self._die(fault)
             return
         if fault is not None and ("lost" in fault or "unknown" in fault):
             error = StoreUnavailable(retry_after=1)
