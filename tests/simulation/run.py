@@ -10,6 +10,7 @@ from itertools import count, islice
 from time import monotonic
 from typing import Any, Final
 
+from simulation.running.databases import open_server
 from simulation.running.report import Totals, failure
 from simulation.running.shrinking import shrink
 from simulation.running.worlds import POSTGRESQL, SQLITE, Outcome, Wish, Worlds
@@ -25,7 +26,7 @@ def main(words: Sequence[str]) -> int:
     """Run the worlds that the command line names. Return 1 if a rule was broken."""
     options = _parse(words)
     with ExitStack() as stack:
-        worlds = Worlds(options.processes, _open_databases(options, stack))
+        worlds = _open_worlds(options, stack)
         totals = Totals()
         broken = list(islice(_run(worlds, options, totals), options.failures))
         for outcome in broken:
@@ -61,14 +62,12 @@ def _read_names(text: str) -> frozenset[str]:
     return frozenset(name.strip() for name in text.split(",") if name.strip() not in ("", NOTHING))
 
 
-def _open_databases(options: Any, stack: ExitStack) -> Any:
-    """Return the function that gives a slot its databases. One server serves all slots."""
+def _open_worlds(options: Any, stack: ExitStack) -> Worlds:
+    """Return the slots for worlds. One server has a database for each."""
     if options.store == SQLITE:
-        return lambda _slot: {}
-    from simulation.running.databases import open_server  # noqa: PLC0415  psycopg is not there in every environment
-
-    server = stack.enter_context(open_server())
-    return lambda _slot: {POSTGRESQL: server.new_database()}
+        return Worlds([""] * options.processes)
+    databases = stack.enter_context(open_server())
+    return Worlds([databases.create() for _ in range(options.processes)], databases.tidy)
 
 
 def _wishes(options: Any) -> Iterator[Wish]:

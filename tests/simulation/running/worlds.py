@@ -9,7 +9,7 @@ import signal
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import process_time
 from typing import Any, Final, NoReturn
@@ -19,6 +19,8 @@ from simulation.world import Step, Violation
 
 CPU_SECONDS: Final = 600.0
 """A world that computes for longer hangs: its callbacks never come to an end."""
+TIDY_EVERY: Final = 10
+"""Worlds between two clean-ups of a database's catalog."""
 CRASHED: Final = "the simulation itself works"
 """The rule that is broken if anything but a rule of the gateway fails."""
 SQLITE: Final = "sqlite"
@@ -62,11 +64,11 @@ class Outcome:
         return list(dict.fromkeys(step.name for step in self.trace if step.name))
 
 
-def play(wish: Wish, urls: Mapping[str, str]) -> Outcome:
+def play(wish: Wish, database_url: str) -> Outcome:
     """Run one world in this process."""
     begun = process_time()
     outcome = Outcome(wish)
-    options: dict[str, Any] = {} if wish.store == SQLITE else {"database_url": urls[wish.store]}
+    options: dict[str, Any] = {} if wish.store == SQLITE else {"database_url": database_url}
     scenario = None
     try:
         scenario = Scenario(wish.seed, jobs=wish.jobs, seconds=wish.seconds, only=wish.only, **options)
@@ -93,7 +95,7 @@ def _count_faults(trace: list[Step]) -> "Counter[str]":
 @dataclass
 class _Child:
     pid: int
-    slot: int
+    database_url: str
     pipe: int
     wish: Wish
     received: bytearray = field(default_factory=bytearray)
@@ -108,12 +110,13 @@ class _Child:
 
 
 class Worlds:
-    """Runs worlds, several at a time. Each slot has databases of its own."""
+    """Runs worlds, several at a time. Each has a database of its own, by its URL, which is empty for SQLite."""
 
-    def __init__(self, slots: int, urls: Callable[[int], Mapping[str, str]]) -> None:
-        self._free = list(range(slots))
-        self._urls = [urls(slot) for slot in range(slots)]
+    def __init__(self, database_urls: Sequence[str], tidy: Callable[[str], None] = lambda _url: None) -> None:
+        self._free = list(database_urls)
+        self._tidy = tidy
         self._children: dict[int, _Child] = {}
+        self._forked = 0
 
     def run(self, wishes: Iterator[Wish]) -> Iterator[Outcome]:
         """Run all worlds. Yield each outcome when it is there."""
@@ -143,29 +146,32 @@ class Worlds:
                 continue
             selector.unregister(child.pipe)
             del self._children[child.pid]
-            self._free.append(child.slot)
+            self._free.append(child.database_url)
             yield child.result()
 
-    def _fork(self, wish: Wish, slot: int) -> _Child:
+    def _fork(self, wish: Wish, database_url: str) -> _Child:
+        self._forked += 1
+        if database_url and self._forked % TIDY_EVERY == 0:
+            self._tidy(database_url)
         reader, writer = os.pipe()
         sys.stdout.flush()
         pid = os.fork()
         if not pid:
             os.close(reader)
-            _serve(wish, self._urls[slot], writer)
+            _serve(wish, database_url, writer)
         os.close(writer)
-        return _Child(pid, slot, reader, wish)
+        return _Child(pid, database_url, reader, wish)
 
     def _end_all(self) -> None:
         for child in self._children.values():
             os.kill(child.pid, signal.SIGTERM)
             child.received.clear()
             child.result()
-            self._free.append(child.slot)
+            self._free.append(child.database_url)
         self._children.clear()
 
 
-def _serve(wish: Wish, urls: Mapping[str, str], pipe: int) -> NoReturn:
+def _serve(wish: Wish, database_url: str, pipe: int) -> NoReturn:
     """Run a world in this child, and end without the interpreter's clean-up."""
     try:
         gc.disable()
@@ -175,7 +181,7 @@ def _serve(wish: Wish, urls: Mapping[str, str], pipe: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGPROF, _hang)
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        outcome = play(wish, urls)
+        outcome = play(wish, database_url)
         signal.setitimer(signal.ITIMER_PROF, 0)
         with os.fdopen(pipe, "wb") as file:
             pickle.dump(replace(outcome), file)
