@@ -19,7 +19,7 @@ AGAIN := --reruns 2 --reruns-delay 5 --max-suite-reruns 4 --rerun-show-traceback
 # Tests start hundreds of processes, which share their compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs pin-images lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long simulate check format new-vendor bench bench-guard docs pin-images lock clean
 .PHONY: run-tests pull-weights fetch-browser compile-tests lint check-types check-layers check-console
 
 help:  ## list the targets
@@ -70,6 +70,12 @@ run-tests: lint check-layers check-console console fetch-browser pull-weights co
 
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
+
+simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, JOBS, ONLY
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.run $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(ONLY),--only '$(ONLY)') \
+	$(if $(FAILURES),--failures $(FAILURES))
 
 pull-weights: setup-dev
 	@$(BIN)/penstock models pull --quiet

@@ -255,6 +255,7 @@ class VirtualDatabase(Database):
 
     def _serve(self, function: Callable[[Connection], Any], answer: Any, fault: str | None, is_write: bool) -> None:
         store = self._store
+        self._world.recorder.add(f"{self.loop.name} {'writes' if is_write else 'reads'} {fault}")
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
         if is_write and store.doubt_until > self._world.now:
