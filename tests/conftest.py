@@ -14,6 +14,7 @@ from typing import Any
 import httpx
 import hypothesis
 import pytest
+from calm_loop import CalmLoop
 from plain import NO_TLS
 from postgres import PostgresServer
 from sqlalchemy import Connection
@@ -41,6 +42,11 @@ SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
 """Settings by which the simulator serves everything, the built-in engines' models too."""
 VIDEO = "sim_text_to_video"
 MODEL = "sim_image_to_model"
+
+
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Run every asynchronous test on a loop that is not hurried by a busy machine."""
+    return {"calm": CalmLoop}
 
 
 @dataclass
