@@ -16,7 +16,7 @@ CONTEXT = 512
 
 @pytest.fixture(scope="module")
 def server(weights: Path) -> Iterator[LlamaServer]:
-    server = LlamaServer(LlamaOptions(gguf=weights / "smollm2-135m.gguf", context=CONTEXT, slots=2))
+    server = LlamaServer(LlamaOptions(gguf=weights / "smollm2-135m.gguf", context=CONTEXT, slots=2, threads=1))
     server.start()
     yield server
     server.close()

@@ -28,7 +28,7 @@ def make(weights: Path) -> Iterator[MakeServer]:
     made: list[LlamaServer] = []
 
     def begin(**options: Any) -> LlamaServer:
-        options = {"gguf": weights / "smollm2-135m.gguf", "context": 256, "slots": 1} | options
+        options = {"gguf": weights / "smollm2-135m.gguf", "context": 256, "slots": 1, "threads": 1} | options
         made.append(LlamaServer(LlamaOptions(**options)))
         return made[-1]
 
@@ -152,7 +152,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
-server = LlamaServer(LlamaOptions(gguf=Path(sys.argv[1]), context=256, slots=1))
+server = LlamaServer(LlamaOptions(gguf=Path(sys.argv[1]), context=256, slots=1, threads=1))
 try:
     print(server.start(), flush=True)
 except ServerFailed as failure:
