@@ -107,13 +107,13 @@ def no_order_is_left() -> Generator[None]:
     yield
     for thread in threading.enumerate():
         if thread.name.startswith("order "):
-            thread.join(20)
+            thread.join(200)
             assert not thread.is_alive(), f"{thread.name} goes on"
 
 
 def client_of(url: str, key: str | None) -> httpx.AsyncClient:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    return httpx.AsyncClient(base_url=url, headers=headers, timeout=100, trust_env=False, verify=NO_TLS)
+    return httpx.AsyncClient(base_url=url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS)
 
 
 async def create_key(gateway: Gateway, account: str = "default", **options: Any) -> str:
