@@ -184,7 +184,7 @@ from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
 studio = Studio(Path(sys.argv[1]), Path(sys.argv[2]), Limits(500, 3072))
 studio.answer("PUT", "/orders/job_8-1", sys.argv[3].encode())
-time.sleep(60)
+time.sleep(600)
 """
 
 
