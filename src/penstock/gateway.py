@@ -286,7 +286,7 @@ class Gateway:
         return uploads, outputs
 
     async def _open_assets(self) -> None:
-        self.assets = await self.ports.open_assets(self.settings)
+        self.assets = await self.ports.open_assets(self.settings.assets_url, self.settings.data / "landing")
         self._resources.push_async_callback(asyncio.to_thread, self.assets.close)
 
     async def _join(self, run: Run) -> None:
@@ -325,10 +325,8 @@ class Gateway:
         await asyncio.gather(self._succession, return_exceptions=True)
 
     async def _open_chat(self, exchange: Exchange) -> None:
-        journals = self.settings.data / "journal"
-        self.usage_writer = usage_writer = UsageWriter(
-            self.database, self.admission.process, journals, self.clock, self.ports.open_journal
-        )
+        journals = self.ports.open_journals(self.settings.data / "journal")
+        self.usage_writer = usage_writer = UsageWriter(self.database, self.admission.process, journals, self.clock)
         self._resources.push_async_callback(usage_writer.stop)
         await usage_writer.recover()
         self._chat_policy = _make_chat_policy(self.settings)
@@ -377,7 +375,7 @@ class Gateway:
         async with self._opening:
             if self._fetcher is not None:
                 return self._fetcher
-            fetcher = await self.ports.open_fetcher(self.settings.fetch)
+            fetcher = await self.ports.open_fetcher(self.settings.fetch.allow_networks, self.settings.fetch.seconds)
             self._fetcher = await self._resources.enter_async_context(fetcher)
             return fetcher
 

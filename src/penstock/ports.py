@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.billing.journal import Journal
+from penstock.billing.journal_files import DiskJournals, JournalFiles
 from penstock.inspection.worker_pool import ProcessPool
 from penstock.safe_fetch.policy import Network
-from penstock.settings.tables import Fetch, Settings
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable, open_storage
 from penstock.storage.scratch import ScratchFolder
@@ -50,10 +49,10 @@ async def open_database(url: str) -> Database:
     return database
 
 
-async def open_assets(settings: Settings) -> Assets:
-    """Open the asset storage, and remove the partial downloads of dead processes."""
-    storage = open_storage(settings.assets_url)
-    scratch = await asyncio.to_thread(ScratchFolder, settings.data / "landing")
+async def open_assets(url: str, downloads: Path) -> Assets:
+    """Open the asset storage with its folder of downloads, and remove the partial ones of dead processes."""
+    storage = open_storage(url)
+    scratch = await asyncio.to_thread(ScratchFolder, downloads)
     assets = Assets(storage, scratch)
     await asyncio.to_thread(assets.clear_scratch)
     with suppress(StorageUnavailable):  # logged; requests that need it wait, all others are served
@@ -61,10 +60,10 @@ async def open_assets(settings: Settings) -> Assets:
     return assets
 
 
-async def open_fetcher(fetch: Fetch) -> "SafeFetcher":
+async def open_fetcher(allow_networks: Sequence[Network], seconds: float) -> "SafeFetcher":
     """Return the fetcher of callers' URLs, imported in a thread at its first use."""
     module: Any = await asyncio.to_thread(importlib.import_module, "penstock.safe_fetch.fetcher")
-    return module.SafeFetcher(fetch.allow_networks, seconds=fetch.seconds)
+    return module.SafeFetcher(allow_networks, seconds=seconds)
 
 
 async def survey_sandbox() -> None:
@@ -79,9 +78,9 @@ class Ports:
     """Functions that open what the gateway works with. The defaults are the real things."""
 
     open_database: Callable[[str], Awaitable[Database]] = open_database
-    open_assets: Callable[[Settings], Awaitable[Assets]] = open_assets
+    open_assets: Callable[[str, Path], Awaitable[Assets]] = open_assets
     open_pool: OpenPool = ProcessPool
     open_http_client: Callable[[Callable[[], Sequence[Network]]], Awaitable["HttpClient"]] = open_http_client
-    open_fetcher: Callable[[Fetch], Awaitable["SafeFetcher"]] = open_fetcher
-    open_journal: Callable[[Path, str], Journal] = Journal
+    open_fetcher: Callable[[Sequence[Network], float], Awaitable["SafeFetcher"]] = open_fetcher
+    open_journals: Callable[[Path], JournalFiles] = DiskJournals
     survey: Callable[[], Awaitable[None]] = survey_sandbox

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from simulation.virtual_loop import VirtualLoop
 from simulation.world import World
@@ -38,6 +38,7 @@ class Receiver:
     def expect(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Check that the first attempts for a job's events are made in order, and are signed."""
         job_id, sequence = _read(body)
+        self.world.recorder.add(f"{self.url} {body!r}")
         seen = self.attempted.setdefault(job_id, [])
         if not headers.get("webhook-signature"):
             self.world.violate("webhooks are signed", job_id)
@@ -63,7 +64,7 @@ class VirtualFetcher:
         self._loop = loop
         self._receivers = receivers
 
-    async def __aenter__(self) -> "VirtualFetcher":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

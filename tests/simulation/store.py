@@ -12,8 +12,10 @@ from sqlalchemy.exc import DataError, SQLAlchemyError
 from sqlalchemy.pool import StaticPool
 
 from penstock.errors import InvalidRequest, StoreUnavailable
+from penstock.store import connect
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.signals import Signals
+from penstock.store.tables import metadata
 
 QUERY_SECONDS: Final = 0.001
 SLOW_SECONDS: Final = (0.5, 6.0)
@@ -45,6 +47,11 @@ class SharedStore(ABC):
         self.connection = engine.connect()
         self.clients: list[VirtualDatabase] = []
         self.away_until = 0.0
+        self.slow_until = 0.0
+        self.doubt_until = 0.0
+        """Until then the outcome of every commit is unknown: the server is failing over."""
+        self.oldest_version = 0
+        """The oldest version of the code that can use the schema."""
         self.is_read_only = False
         self.on_commit: Callable[[], None] = lambda: None
         self.commits = 0
@@ -53,6 +60,10 @@ class SharedStore(ABC):
     def is_away(self) -> bool:
         """Return whether nobody can reach the store now."""
         return self.away_until > self._world.now
+
+    def require(self, version: int) -> None:
+        """Upgrade the schema to one that older code cannot use."""
+        self.oldest_version = max(self.oldest_version, version)
 
     @abstractmethod
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
@@ -123,43 +134,57 @@ class SqliteStore(SharedStore):
         self.engine.dispose()
 
 
+CLOCK: Final = """
+CREATE SCHEMA IF NOT EXISTS simulation;
+CREATE OR REPLACE FUNCTION simulation.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS
+$$ SELECT to_timestamp(current_setting('simulation.now')::double precision) $$;
+"""
+"""A function that shadows PostgreSQL's own: the server's clock is the world's."""
+
+
+def prepare_postgres(url: str) -> None:
+    """Give an empty database the tables, and a clock on virtual time."""
+    engine = connect.make_engine(url)
+    connect.prepare(engine)
+    with engine.begin() as connection:
+        connection.exec_driver_sql(CLOCK)
+    engine.dispose()
+
+
 class PostgresStore(SharedStore):
-    """A database on a real PostgreSQL server. Its clock is the world's: a function shadows `clock_timestamp`."""
+    """A database on a real PostgreSQL server, emptied for each world."""
 
     has_doubt = True
 
     def __init__(self, world: World, url: str) -> None:
-        engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool)
+        engine = create_engine(
+            make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+        )
         super().__init__(world, engine)
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.execute("SET search_path = simulation, pg_catalog, public")
         self.driver.execute("SET synchronous_commit = off")
         self.driver.execute("SET timezone = 'UTC'")
-        self.driver.commit()
+        kept = ("alembic_version", "schema_support")
+        names = [name for name in metadata.tables if name not in kept]
+        self.driver.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
-        """Run a transaction at the world's time."""
+        """Run a transaction at the world's time, with as few round trips as possible."""
         topics: set[str] = set()
         self.connection.info[RUNG] = topics
-        self.driver.execute("SELECT set_config('simulation.now', %s, true)", (repr(EPOCH + self._world.now),))
+        self.driver.execute(f"BEGIN; SET LOCAL simulation.now = '{EPOCH + self._world.now!r}'")
         try:
             result = function(self.connection)
         except BaseException:
-            self._end(commit=False)
+            self.driver.execute("ROLLBACK")
             raise
-        self._end(commit=commit)
+        self.driver.execute("COMMIT" if commit else "ROLLBACK")
         return result, topics
-
-    def _end(self, *, commit: bool) -> None:
-        if self.connection.in_transaction():
-            self.connection.commit() if commit else self.connection.rollback()
-        self.driver.commit() if commit else self.driver.rollback()
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        rows = self.driver.execute(statement, values).fetchall()
-        self.driver.rollback()
-        return rows
+        return self.driver.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Return the connection."""
@@ -175,6 +200,8 @@ class VirtualDatabase(Database):
         self.engine = store.engine
         self.loop = loop
         self.is_watching = False
+        self.version = store.oldest_version
+        self._is_refused = False
         self._store = store
         self._world = loop.world
         self._die = die
@@ -196,6 +223,10 @@ class VirtualDatabase(Database):
         fault = self._chance.draw(READ_FAULTS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=False)
 
+    async def recheck(self) -> None:
+        """Stop using a store whose schema is too new for this version."""
+        self._is_refused = self.version < self._store.oldest_version
+
     async def watch(self) -> None:
         """Hear the signals of other processes from now on."""
         self.is_watching = True
@@ -210,11 +241,13 @@ class VirtualDatabase(Database):
     ) -> "asyncio.Future[Any]":
         """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
         answer = self.loop.create_future()
-        if self._closed:
+        if self.loop.is_dead:
+            return answer
+        if self._closed or self._is_refused:
             answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
             return answer
         seconds = QUERY_SECONDS * (0.5 + self._chance.random())
-        if fault == "store: slow":
+        if fault == "store: slow" or self._store.slow_until > self._world.now:
             seconds += self._chance.uniform(*SLOW_SECONDS)
         # The request is under way: the death of its process does not call it back.
         self._world.later(seconds, self._serve, function, answer, fault, is_write)
@@ -222,17 +255,26 @@ class VirtualDatabase(Database):
 
     def _serve(self, function: Callable[[Connection], Any], answer: Any, fault: str | None, is_write: bool) -> None:
         store = self._store
+        self._world.recorder.add(f"{self.loop.name} {'writes' if is_write else 'reads'} {fault}")
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
-        if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
+        if is_write and store.doubt_until > self._world.now:
+            fault = "store: outcome unknown, " + ("done" if self._chance.random() < 0.5 else "not done")
+        elif fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
             self._answer(answer, StoreUnavailable(retry_after=1), failed=True)
             return
         if fault == "death before commit":
-            self._die(fault)
-            return
-        is_done = is_write and fault not in ("store: lost before commit", "store: outcome unknown, not done")
+            if not self.loop.is_dead:
+                self._die(fault)
+        else:
+            is_done = is_write and fault not in ("store: lost before commit", "store: outcome unknown, not done")
+            self._transact(function, answer, fault, is_done=is_done)
+
+    def _transact(
+        self, function: Callable[[Connection], Any], answer: Any, fault: str | None, *, is_done: bool
+    ) -> None:
         try:
-            result, topics = store.transact(function, commit=is_done)
+            result, topics = self._store.transact(function, commit=is_done)
         except DataError as error:
             self._answer(answer, InvalidRequest(str(error)), failed=True)
         except SQLAlchemyError as error:
@@ -241,14 +283,15 @@ class VirtualDatabase(Database):
             self._answer(answer, error, failed=True)
         else:
             if is_done:
-                store.commits += 1
-                store.on_commit()
+                self._store.commits += 1
+                self._store.on_commit()
             self._finish(answer, result, topics if is_done else set(), fault)
 
     def _finish(self, answer: Any, result: Any, topics: set[str], fault: str | None) -> None:
         if fault in ("death after commit", "death in a read"):
             self._store.ring(self, topics)
-            self._die(fault)
+            if not self.loop.is_dead:
+                self._die(fault)
             return
         if fault is not None and ("lost" in fault or "unknown" in fault):
             error = StoreUnavailable(retry_after=1)

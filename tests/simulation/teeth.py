@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from simulation.planted.mutations import Mutation, load, plant
+from simulation.planted.mutations import Mutation, load, plant, source_folder
 
 SEEDS: Final = 2000
 CLEAN: Final = "-"
@@ -86,8 +86,8 @@ def _be_quiet() -> None:
 def _run_child(name: str, first: int, last: int, url: str | None) -> Iterator[dict[str, Any]]:
     command = [sys.executable, "-m", "simulation.teeth", "--child", name, "--first", str(first), "--last", str(last)]
     command += [] if url is None else ["--url", url]
-    tests = str(Path(__file__).parents[1])
-    around = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": tests}
+    paths = [str(Path(__file__).parents[1]), str(source_folder().parent)]
+    around = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(paths)}
     with subprocess.Popen(  # noqa: S603  our own command
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=around
     ) as child:

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -59,6 +59,7 @@ class VendorDouble:
 
     def answer(self, method: str, path: str, body: bytes, *, is_repeat: bool = False) -> Reply:
         """Answer one request; raise ConnectionResetError if the reply is lost."""
+        self.world.recorder.add(f"{self.name} {method} {path} {body!r}")
         parts = urlsplit(path)
         match (method, parts.path.strip("/").split("/")):
             case ("POST", ["orders"]):
@@ -77,10 +78,8 @@ class VendorDouble:
     def _submit(self, wish: dict[str, Any], *, is_repeat: bool) -> Reply:
         script, reference = wish["script"], wish["reference"]
         job_id = reference.rpartition("-")[0]
-        if is_repeat:
-            known = [order for order in self.orders.values() if order.reference == reference]
-            if known:
-                return _say(201, {"id": known[0].id})
+        if is_repeat:  # the network doubled a request, whose connection the vendor knows
+            return _say(409, {"error": {"code": "doubled"}})
         earlier = self.calls[job_id] = self.calls.get(job_id, 0) + 1
         is_over = earlier > script.get("submission_times", 1)
         trouble = "accepted" if is_over else script.get("submission", "accepted")
@@ -213,9 +212,10 @@ class VendorClient:
         self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None = None
     ) -> AsyncGenerator[VendorReply]:
         """Make one call; the class of its failure says what it means for a paid order."""
+        del vendor
         self.under_way += 1
         try:
-            status, headers, body = await self._ask(name, vendor, call, be_sure)
+            status, headers, body = await self._ask(name, call, be_sure)
             yield VendorReply(status, headers, _Content(body))
         finally:
             self.under_way -= 1
@@ -226,7 +226,7 @@ class VendorClient:
         async with self.request(name, vendor, call) as reply:
             yield reply
 
-    async def _ask(self, name: str, vendor: GenerationVendor, call: Call, be_sure: Callable[[], None] | None) -> Reply:
+    async def _ask(self, name: str, call: Call, be_sure: Callable[[], None] | None) -> Reply:
         double = self._doubles[name]
         chance = self._world.chance(f"{self._loop.name} to {name}")
         await asyncio.sleep(TRANSIT_SECONDS * chance.random())
@@ -250,10 +250,8 @@ class VendorClient:
             raise ReplyLost("timeout") from error
 
     def _arrive_again(self, double: VendorDouble, call: Call) -> None:
-        try:
+        with suppress(ConnectionError):
             double.answer(call.method, call.url, _body(call), is_repeat=True)
-        except ConnectionError:
-            pass
 
     def _arrive(self, double: VendorDouble, call: Call, answer: "asyncio.Future[Reply]", fault: str | None) -> None:
         reply: Reply | Exception

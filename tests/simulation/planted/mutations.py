@@ -59,16 +59,17 @@ class Mutation:
         """Return the changed sources by module. Raise DoesNotApply if the code has moved away."""
         found: dict[str, str] = {}
         for edit in self.edits:
-            text = found[edit.module] if edit.module in found else _source(edit).read_text()
+            text = found[edit.module] if edit.module in found else (source_folder() / edit.file).read_text()
             found[edit.module] = edit.apply(text)
         return found
 
 
-def _source(edit: Edit) -> Path:
+def source_folder() -> Path:
+    """Return the folder of the package `penstock`."""
     package = find_spec("penstock")
     if package is None or package.origin is None:
         raise DoesNotApply("penstock is not installed")
-    return Path(package.origin).parent / edit.file
+    return Path(package.origin).parent
 
 
 def load() -> dict[str, Mutation]:

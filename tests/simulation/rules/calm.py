@@ -20,13 +20,9 @@ SETTLE_SECONDS: Final = 3.0
 
 
 class Leader(Protocol):
-    """A process that can be stopped."""
+    """A process that was asked to stop."""
 
     has_stopped: bool
-
-    def stop(self) -> None:
-        """Begin to stop it."""
-        ...
 
 
 class Calm:
@@ -40,11 +36,11 @@ class Calm:
         self._other = HttpCaller(world, self._stranger.key)
         self._ports = self._caller.ports
 
-    def run(self, find_leader: Callable[[], Leader | None]) -> None:
+    def run(self, retire_leader: Callable[[], Leader | None]) -> None:
         """Let all of it happen."""
         self._world.run(self._world.now + SETTLE_SECONDS)
         self._world.is_calm = True
-        task = self._world.spawn(self._live(find_leader))
+        task = self._world.spawn(self._live(retire_leader))
         self._world.run(self._world.now + 6 * PATIENCE_SECONDS, task.done)
         if not task.done():
             self._world.violate("every call is answered", "in a calm world")
@@ -52,13 +48,13 @@ class Calm:
             raise task.exception()  # type: ignore[misc]  # it has one
         self._world.is_calm = False
 
-    async def _live(self, find_leader: Callable[[], Leader | None]) -> None:
+    async def _live(self, retire_leader: Callable[[], Leader | None]) -> None:
         await self._check_prompt_cancel()
         record = await self._check_prompt_job()
         await self._check_strangers(record)
         await self._check_repeats()
         await self._check_deletion(record)
-        if len(self._ports()) > 1 and (leader := find_leader()) is not None:
+        if (leader := retire_leader()) is not None:
             await self._check_hand_over(leader)
 
     # -- requests
@@ -141,8 +137,7 @@ class Calm:
             self._world.violate("deleted jobs are gone", f"{deleted.status}, {shown.status}, {left}")
 
     async def _check_hand_over(self, leader: Leader) -> None:
-        """Stop the process that runs the jobs: another one must go on."""
-        leader.stop()
+        """Check that another process runs the jobs when the one that did has stopped."""
         until = self._world.now + PATIENCE_SECONDS
         while not leader.has_stopped:
             await asyncio.sleep(0.1)

@@ -10,7 +10,7 @@ from simulation.world import World
 from penstock.domain.jobs import Job, Phase, State
 from penstock.store.queries.jobs import event_rows
 
-LATE_SECONDS: Final = 10.0
+LATE_SECONDS: Final = 15.0
 """Seconds that a job may end after its deadline, in a world without faults."""
 PROMPT_SECONDS: Final = 5.0
 """Seconds from the start of a job to its order, unless it was held back as a suspect."""
@@ -57,8 +57,10 @@ class JobRules:
             self._world.violate("only results are charged", f"{job.id} is {job.state}")
         if job.state is State.SUCCEEDED and (not job.charged or job.final != job.estimated):
             self._world.violate("a result costs its price", f"{job.id}: {job.final} of {job.estimated}")
+        if self._world.has_skew:
+            return
         late = self._world.wall() - max(job.deadline, self._world.calm_since)
-        is_late = late > LATE_SECONDS and not self._world.has_faults
+        is_late = late > LATE_SECONDS and self._world.is_healed
         if job.state is State.EXPIRED and is_late and job.id in self._prompt:
             self._world.violate("a deadline is kept", f"{job.id}: {late:.1f} s late")
         running = [order.id for order in orders if not order.canceled]
