@@ -212,7 +212,7 @@ class Caller:
         answer = await self._ask("GET", "/api/v1/jobs?limit=20")
         if answer is None or answer.status != 200:
             return
-        strange = {job_id for other in self.others if other is not self for job_id in other.job_ids}
+        strange = {job_id for other in self.others if other.account != self.account for job_id in other.job_ids}
         found = strange & {job["id"] for job in answer.json["data"]}
         if found:
             self.world.violate("nothing of an account is visible to another", f"in a list: {sorted(found)}")
