@@ -5,24 +5,33 @@ unchanged code passes it.
 """
 
 import argparse
-import json
+import gc
+import logging
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from simulation.planted.mutations import Mutation, load, plant, source_folder
+from simulation.planted.mutations import Mutation, load, plant
 
 SEEDS: Final = 2000
+CHILD_SEEDS: Final = 10
+"""Seeds that one child runs, as it keeps its dead worlds in memory."""
 CLEAN: Final = "-"
-"""Names the unchanged code on the command line of a child."""
+"""The name of the unchanged code."""
+JOBS_ONLY: Final = {"chat": 0}
+WORLDS: Final = {"chat": {"jobs": 12, "chat": 48}}
+"""The options of the worlds in which faults of a concept show soonest."""
+PRELOADED: Final = ["sqlalchemy.dialects.sqlite", "pydantic", "msgspec", "uvicorn", "fastapi", "aiohttp", "alembic"]
+"""Libraries that are imported once for all children."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +41,8 @@ class Catch:
     mutation: Mutation
     rule: str | None
     what: str
-    seed: int
     seeds: int
+    """Seeds that were needed, or tried in vain."""
     seconds: float
 
     def __str__(self) -> str:
@@ -47,81 +56,74 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-# -- a child: one planted fault, many seeds
+# -- a child: one planted fault, some seeds
 
 
-def run_seeds(name: str, first: int, last: int, url: str | None) -> None:
-    """Plant the fault, run the seeds, and print one line for each, up to the first broken rule."""
-    _be_quiet()
+def run_seeds(name: str, seeds: range, options: Mapping[str, Any], pipe: Connection) -> None:
+    """Plant the fault, run the seeds, and send one result for each, up to the first broken rule."""
+    gc.disable()
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    sys.unraisablehook = lambda _: None
     if name != CLEAN:
         plant([load()[name]])
     from simulation.scenario import Scenario  # noqa: PLC0415  only now, as it imports the changed modules
 
-    options: dict[str, Any] = {} if url is None else {"database_url": url}
-    for seed in range(first, last + 1):
+    for seed in seeds:
         broken: dict[str, Any] = {"seed": seed}
         try:
             Scenario(seed, **options).run()
         except Exception as error:  # noqa: BLE001  a crash of the scenario is noticed as well
             broken["rule"] = getattr(error, "rule", type(error).__name__)
             broken["what"] = getattr(error, "what", str(error))[:300]
-        _say(json.dumps(broken))
+        pipe.send(broken)
         if "rule" in broken:
-            return
-
-
-def _be_quiet() -> None:
-    """Hide what dead processes leave behind: the parent wants one line for each seed."""
-    import logging  # noqa: PLC0415
-    import warnings  # noqa: PLC0415
-
-    logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
-    sys.unraisablehook = lambda _: None
+            break
+    os._exit(0)  # without the `finally` blocks of dead worlds
 
 
 # -- the parent
 
 
-def _run_child(name: str, first: int, last: int, url: str | None) -> Iterator[dict[str, Any]]:
-    command = [sys.executable, "-m", "simulation.teeth", "--child", name, "--first", str(first), "--last", str(last)]
-    command += [] if url is None else ["--url", url]
-    paths = [str(Path(__file__).parents[1]), str(source_folder().parent)]
-    around = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": os.pathsep.join(paths)}
-    with subprocess.Popen(  # noqa: S603  our own command
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=around
-    ) as child:
-        for line in child.stdout or ():
-            with suppress(ValueError):
-                yield json.loads(line)
+def _run_child(name: str, seeds: range, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the results of a child. The last one may break a rule."""
+    os.environ["PYTHONHASHSEED"] = "0"  # read by the server that makes the children
+    children = get_context("forkserver")
+    children.set_forkserver_preload(PRELOADED)
+    received, sent = children.Pipe(duplex=False)
+    child = children.Process(target=run_seeds, args=(name, seeds, options, sent), daemon=True)
+    child.start()
+    sent.close()
+    with received, suppress(EOFError):
+        while True:
+            yield received.recv()
+    child.join()
 
 
 @cache
-def _is_clean(seed: int, url: str | None) -> bool:
+def _is_clean(seed: int, options: tuple[tuple[str, Any], ...]) -> bool:
     """Return whether the unchanged code passes a seed."""
-    results = list(_run_child(CLEAN, seed, seed, url))
+    results = list(_run_child(CLEAN, range(seed, seed + 1), dict(options)))
     is_clean = bool(results) and "rule" not in results[0]
     if not is_clean:
         _say(f"The unchanged code does not pass seed {seed}: {results}")
     return is_clean
 
 
-def try_mutation(mutation: Mutation, seeds: int, url: str | None = None, first: int = 1) -> Catch:
+def try_mutation(mutation: Mutation, seeds: int, url: str | None = None) -> Catch:
     """Run seeds until one breaks a rule that the unchanged code keeps."""
-    begun, last = time.monotonic(), first + seeds - 1
-    seed = first
-    while seed <= last:
-        reported = seed - 1
-        for result in _run_child(mutation.name, seed, last, url):
-            reported = result["seed"]
-            if "rule" in result and _is_clean(reported, url):
-                passed = time.monotonic() - begun
-                return Catch(mutation, result["rule"], result["what"], reported, reported - first + 1, passed)
-        if reported < seed:  # it could not even begin a seed
-            what = "the changed code does not start"
-            return Catch(mutation, what if _is_clean(seed, url) else None, what, seed, 1, time.monotonic() - begun)
-        seed = reported + 1
-    return Catch(mutation, None, "", last, seeds, time.monotonic() - begun)
+    begun, seed = time.monotonic(), 1
+    options = dict(WORLDS.get(mutation.concept, JOBS_ONLY)) | ({} if url is None else {"database_url": url})
+    while seed <= seeds:
+        last = seed - 1
+        for result in _run_child(mutation.name, range(seed, min(seed + CHILD_SEEDS, seeds + 1)), options):
+            last = result["seed"]
+            if "rule" in result and _is_clean(last, tuple(options.items())):
+                return Catch(mutation, result["rule"], result["what"], last, time.monotonic() - begun)
+        if last < seed:  # it could not even begin
+            return Catch(mutation, "the changed code starts", "", seed, time.monotonic() - begun)
+        seed = last + 1
+    return Catch(mutation, None, "", seeds, time.monotonic() - begun)
 
 
 def try_all(mutations: Sequence[Mutation], seeds: int, processes: int, url: str | None = None) -> list[Catch]:
@@ -142,13 +144,7 @@ def main() -> int:
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds to try for each")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--url", help="the store, if it is not SQLite")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    parser.add_argument("--first", type=int, default=1, help=argparse.SUPPRESS)
-    parser.add_argument("--last", type=int, default=SEEDS, help=argparse.SUPPRESS)
     given = parser.parse_args()
-    if given.child is not None:
-        run_seeds(given.child, given.first, given.last, given.url)
-        return 0
     store = "sqlite" if given.url is None else "postgresql"
     chosen = [
         each
