@@ -325,10 +325,8 @@ class Gateway:
         await asyncio.gather(self._succession, return_exceptions=True)
 
     async def _open_chat(self, exchange: Exchange) -> None:
-        journals = self.settings.data / "journal"
-        self.usage_writer = usage_writer = UsageWriter(
-            self.database, self.admission.process, journals, self.clock, self.ports.open_journal
-        )
+        journals = self.ports.open_journals(self.settings.data / "journal")
+        self.usage_writer = usage_writer = UsageWriter(self.database, self.admission.process, journals, self.clock)
         self._resources.push_async_callback(usage_writer.stop)
         await usage_writer.recover()
         self._chat_policy = _make_chat_policy(self.settings)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from penstock.billing.journal import Journal
+from penstock.billing.journal_files import DiskJournals, JournalFiles
 from penstock.inspection.worker_pool import ProcessPool
 from penstock.safe_fetch.policy import Network
 from penstock.storage.assets import Assets
@@ -82,5 +82,5 @@ class Ports:
     open_pool: OpenPool = ProcessPool
     open_http_client: Callable[[Callable[[], Sequence[Network]]], Awaitable["HttpClient"]] = open_http_client
     open_fetcher: Callable[[Sequence[Network], float], Awaitable["SafeFetcher"]] = open_fetcher
-    open_journal: Callable[[Path, str], Journal] = Journal
+    open_journals: Callable[[Path], JournalFiles] = DiskJournals
     survey: Callable[[], Awaitable[None]] = survey_sandbox

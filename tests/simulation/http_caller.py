@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -98,12 +98,12 @@ class HttpCaller:
         return answer
 
     async def stream(
-        self, port: int, path: str, body: Any, seconds: float = 120.0
-    ) -> AsyncIterator[bytes | HttpAnswer]:
+        self, port: int, path: str, body: Any, headers: Mapping[str, str] | None = None, seconds: float = 120.0
+    ) -> AsyncGenerator[bytes | HttpAnswer]:
         """Yield the head, then the pieces of the answer; a caller may leave at any piece."""
         try:
             async with asyncio.timeout(seconds):
-                reader = await self._send(port, "POST", path, body, {})
+                reader = await self._send(port, "POST", path, body, headers or {})
                 try:
                     yield HttpAnswer(*await reader.head)
                     async for piece in _read(reader):

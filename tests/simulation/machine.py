@@ -46,6 +46,8 @@ class ObjectStore:
     def __init__(self, world: World) -> None:
         self.world = world
         self.objects: dict[str, bytes] = {}
+        self.away_until = 0.0
+        self.full_until = 0.0
 
 
 class VirtualAssets:
@@ -87,6 +89,8 @@ class VirtualAssets:
 
     def remove_file(self, file: StoredFile) -> None:
         """Delete a caller's file."""
+        if self._loop.is_dead:
+            return
         self._store.objects.pop(file_key(file.account_id, file.sha256), None)
 
     @asynccontextmanager
@@ -140,7 +144,7 @@ class VirtualAssets:
     async def _reach(self) -> None:
         fault = self._chance.draw(GET_FAULTS)
         await asyncio.sleep(OBJECT_SECONDS * (0.5 + self._chance.random()))
-        if fault is not None:
+        if fault is not None or self._store.away_until > self._store.world.now:
             raise StorageUnavailable(retry_after=5)
 
     async def _put(self, key: str, data: bytes) -> None:
@@ -149,13 +153,16 @@ class VirtualAssets:
         await asyncio.sleep(seconds)
         if fault == "death while storing":
             await self._end_here(fault)
-        if fault in ("storage: refused", "storage: full"):
+        if fault in ("storage: refused", "storage: full") or self._is_unusable():
             raise StorageUnavailable(retry_after=5)
         self._store.objects[key] = data
         if fault == "death after storing":
             await self._end_here(fault)
         if fault == "storage: stored, then refused":
             raise StorageUnavailable(retry_after=5)
+
+    def _is_unusable(self) -> bool:
+        return max(self._store.away_until, self._store.full_until) > self._store.world.now
 
     async def _end_here(self, fault: str) -> None:
         """Kill the process. An exception would run its `finally` blocks, so it waits forever instead."""
@@ -174,7 +181,10 @@ class VirtualPool:
         self._assets = assets
         self._seconds = seconds
         self._chance = loop.world.chance(f"children of {loop.name}")
+        self._world = loop.world
         self.under_way = 0
+        self.pressed_until = 0.0
+        """Until then the kernel ends every child for lack of memory."""
 
     async def do(self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any) -> Any:
         """Return the facts of a file, as its bytes state them."""
@@ -190,7 +200,7 @@ class VirtualPool:
         await asyncio.sleep(self._seconds if fault == "child: hang" else 0.02 * (1 + self._chance.random()))
         if fault == "child: slow":
             await asyncio.sleep(self._chance.uniform(0.5, self._seconds / 2))
-        if fault == "child: crash":
+        if fault == "child: crash" or self.pressed_until > self._world.now:
             raise WorkFailed
         if fault in ("child: hang", "child: out of memory"):
             raise LimitReached

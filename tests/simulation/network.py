@@ -47,6 +47,8 @@ class VirtualTransport(asyncio.Transport):
         self._arrives_at = 0.0
         self._paused = False
         self._held: list[bytes] = []
+        self._has_eof = False
+        """The other end has closed, which is noticed when reading continues."""
 
     def begin(self, protocol: Any) -> None:
         """Hand the transport to its protocol."""
@@ -79,7 +81,7 @@ class VirtualTransport(asyncio.Transport):
     def resume_reading(self) -> None:
         """Deliver what was held back."""
         self._paused = False
-        if self._held:
+        if self._held or self._has_eof:
             self.loop.call_soon(self._deliver_held)
 
     def is_reading(self) -> bool:
@@ -124,7 +126,7 @@ class VirtualTransport(asyncio.Transport):
         """Close after everything sent so far."""
         if not self._closing:
             self._closing = True
-            self._after(self._next_arrival(0.0), self.peer, self.peer.lose, None)
+            self._after(self._next_arrival(0.0), self.peer, self.peer.finish)
             self.loop.call_soon(self.lose, None)
 
     def abort(self) -> None:
@@ -136,14 +138,18 @@ class VirtualTransport(asyncio.Transport):
 
     # -- what the network calls
 
+    def finish(self) -> None:
+        """End the connection after the other end has closed it. Nobody notices while reading is paused."""
+        self._has_eof = True
+        if not self._paused and not self._lost:
+            self._protocol.eof_received()
+            self.lose(None)
+
     def lose(self, error: Exception | None) -> None:
         """End the connection for this end's protocol."""
         self._closing = True
         if not self._lost:
             self._lost = True
-            if self._held and error is None:
-                self._paused = False
-                self._deliver_held()
             self._protocol.connection_lost(error)
 
     def _send(self, data: bytes, extra: float) -> None:
@@ -162,14 +168,16 @@ class VirtualTransport(asyncio.Transport):
         """Deliver bytes that came through the network."""
         if self._lost or not data:
             return
-        if self._paused:
+        if self._paused or self._held:
             self._held.append(data)
         else:
             self._protocol.data_received(data)
 
     def _deliver_held(self) -> None:
-        while self._held and not self._paused and (not self._lost or not self.loop.is_dead):
+        while self._held and not self._paused and not self._lost:
             self._protocol.data_received(self._held.pop(0))
+        if self._has_eof and not self._held:
+            self.finish()
 
 
 class Network:
@@ -184,6 +192,11 @@ class Network:
     def listen(self, host: str, port: int, loop: VirtualLoop, factory: Factory) -> None:
         """Accept connections for a process."""
         self._listeners[host, port] = loop, factory
+
+    def close(self, loop: VirtualLoop) -> None:
+        """Accept no more connections for a process that stops."""
+        for address in [address for address, (listener, _) in self._listeners.items() if listener is loop]:
+            del self._listeners[address]
 
     async def connect(self, loop: VirtualLoop, factory: Factory, host: str, port: int) -> tuple[Any, Any]:
         """Connect to a listener."""

@@ -1,5 +1,6 @@
 """One simulated process: a whole gateway with its own loop, clocks and ports, which may die or freeze at any step."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
+from simulation.disk import Disk, VirtualJournals, VirtualLeadership
 from simulation.machine import ObjectStore, VirtualAssets, VirtualPool
 from simulation.network import Network
 from simulation.receivers import Receiver, VirtualFetcher
@@ -16,9 +18,8 @@ from simulation.virtual_loop import DeadProcess, VirtualLoop
 from simulation.world import World
 from uvicorn.server import ServerState
 
-from penstock.billing.journal import Journal
 from penstock.clocks import Clocks
-from penstock.dispatch.leadership import Appointment, Leadership
+from penstock.dispatch.leadership import Appointment
 from penstock.gateway import Gateway
 from penstock.ports import Ports
 from penstock.settings.tables import Settings
@@ -36,10 +37,13 @@ class Surroundings:
     network: Network
     store: SharedStore
     objects: ObjectStore
+    disk: Disk
     doubles: Mapping[str, VendorDouble]
     receivers: Mapping[str, Receiver]
     is_alone: bool
     """True on SQLite: one process at a time runs the jobs."""
+    version: int = 0
+    """The version of the code of processes that start now."""
 
 
 class Process:
@@ -63,16 +67,22 @@ class Process:
         self.assets = VirtualAssets(around.objects, self.loop, self.kill)
         self.pools: list[VirtualPool] = []
         self.client = VendorClient(around.world, self.loop, around.doubles)
-        self._journals: list[_Journal] = []
-        self._leadership: Leadership | Appointment = (
-            Leadership(settings.data) if around.is_alone else Appointment(is_held=settings.jobs.run == "here")
+        self.journals = VirtualJournals(around.disk, self.loop, self.kill)
+        self._leadership: Any = (
+            VirtualLeadership(around.disk, self.loop)
+            if around.is_alone
+            else Appointment(is_held=settings.jobs.run == "here")
         )
         self._on_death = on_death
+        self._state = ServerState()
+        self.main: Any = None
+        self.stopping: Any = None
         self.database = VirtualDatabase(around.store, self.loop, self.kill)
+        self.database.version = around.version
         self.loop.call_soon(self._begin)
 
     def _begin(self) -> None:
-        self._task = self.loop.create_task(self._run(), name=f"main of {self.loop.name}")
+        self.main = self.loop.create_task(self._run(), name=f"main of {self.loop.name}")
 
     async def _run(self) -> None:
         ports = Ports(
@@ -81,7 +91,7 @@ class Process:
             open_pool=self._open_pool,
             open_http_client=self._open_client,
             open_fetcher=self._open_fetcher,
-            open_journal=self._open_journal,
+            open_journals=self._open_journals,
             survey=_nothing,
         )
         clocks = Clocks(self.wall, self.loop.time)
@@ -97,8 +107,7 @@ class Process:
         config = uvicorn.Config(create_app(gateway), log_config=None, access_log=False, timeout_keep_alive=75)
         config.load()
         served = type("Served", (GuardedConnection,), {"doorman": Doorman(), "heads": Heads()})
-        state = ServerState()
-        factory = partial(served, config=config, server_state=state, app_state={}, _loop=self.loop)
+        factory = partial(served, config=config, server_state=self._state, app_state={}, _loop=self.loop)
         self.around.network.listen("gateway", self.port, self.loop, factory)
 
     def wall(self) -> float:
@@ -124,9 +133,8 @@ class Process:
     async def _open_fetcher(self, _networks: Any, _seconds: float) -> Any:
         return VirtualFetcher(self.world, self.loop, self.around.receivers)
 
-    def _open_journal(self, folder: Path, process: str) -> Journal:
-        self._journals.append(_Journal(folder, process))
-        return self._journals[-1]
+    def _open_journals(self, _folder: Path) -> VirtualJournals:
+        return self.journals
 
     # -- endings
 
@@ -139,10 +147,16 @@ class Process:
         self.is_ready = False
         self.world.graveyard.append(self)
         self.around.network.bury(self.loop, silently=silently)
-        for journal in self._journals:
-            journal.die()
-        self._leadership.release()
         self._on_death(self, reason)
+
+    def reload(self, settings: Settings) -> None:
+        """Change the settings of the running process."""
+        self.settings = settings
+        if self.gateway is not None and not self.is_stopping:
+            self.loop.call_soon(self._begin_reload, self.gateway, settings)
+
+    def _begin_reload(self, gateway: Gateway, settings: Settings) -> None:
+        self._reloading = self.loop.create_task(gateway.reload(settings), name=f"reload of {self.loop.name}")
 
     def stop(self) -> None:
         """Stop the process as an operator does: drain, then close."""
@@ -151,34 +165,30 @@ class Process:
             self.loop.call_soon(self._begin_stop)
 
     def _begin_stop(self) -> None:
-        self._stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")
+        self.stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")
 
     async def _stop(self) -> None:
         if self.gateway is not None:
+            await self._drain(self.gateway)
             await self.gateway.close()
         self.has_stopped = True
         self.kill("stopped")
 
+    async def _drain(self, gateway: Gateway) -> None:
+        """Serve the requests that are under way, as the web server does when it stops."""
+        self.is_ready = False
+        self.around.network.close(self.loop)
+        gateway.drain()
+        for connection in list(self._state.connections):
+            connection.shutdown()
+        cancel = self.loop.call_later(self.settings.server.drain_seconds, self._cancel_requests)
+        if tasks := set(self._state.tasks):
+            await asyncio.wait(tasks)
+        cancel.cancel()
 
-class _Journal(Journal):
-    """A journal whose file and lock the system closes when its process dies."""
-
-    is_open = True
-
-    def leave(self) -> None:
-        """Leave the file for recovery."""
-        self.is_open = False
-        super().leave()
-
-    def close(self) -> None:
-        """Remove the file."""
-        self.is_open = False
-        super().close()
-
-    def die(self) -> None:
-        """Close what a killed process had open."""
-        if self.is_open:
-            self.leave()
+    def _cancel_requests(self) -> None:
+        for task in self._state.tasks:
+            task.cancel()
 
 
 async def _nothing() -> None:

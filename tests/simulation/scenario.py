@@ -1,18 +1,22 @@
 """One world from its seed to its end: processes, callers, faults, and what must be true all along."""
 
 import random
-import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from simulation.callers import Caller
+from simulation.chat import side
+from simulation.chat.side import ChatSide
+from simulation.disk import Disk
+from simulation.faults import Faults, Stage, draw_character
 from simulation.invariants import Invariants
 from simulation.machine import ObjectStore
 from simulation.network import Network
 from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
+from simulation.rules.endings import EndRules
 from simulation.running.sources import SeededSources
 from simulation.store import PostgresStore, SharedStore, SqliteStore
 from simulation.vendors import VendorDouble
@@ -23,28 +27,22 @@ from penstock.accounts.administration import ensure_account, issue_key
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
+from penstock.gateway import Gateway
 from penstock.settings.tables import Settings, load
 from penstock.store import connect
 
 CONFIG: Final = """
 database_url = "{database_url}"
-[vendors.north]
-type = "sim"
-base_url = "http://north.example.com"
-max_concurrent = 20
-[vendors.south]
-type = "sim"
-base_url = "http://south.example.com"
-max_concurrent = 8
+{vendors}
 [[models]]
 id = "sim_text_to_video"
-routes = [{{vendor = "north"}}, {{vendor = "south", order = 2}}]
+routes = [{routes}]
 [[models]]
 id = "sim_image_to_model"
-routes = [{{vendor = "south"}}, {{vendor = "north", order = 2}}]
+routes = [{routes_back}]
 [[prices]]
 model = "sim_text_to_video"
-price = {{per_job = "0.01"}}
+price = {{per_job = "{price}"}}
 [[prices]]
 model = "sim_image_to_model"
 price = {{per_job = "0.03"}}
@@ -52,19 +50,54 @@ price = {{per_job = "0.03"}}
 run_timeout = "30m"
 start_timeout = "30m"
 retention = "10m"
+file_retention = "20m"
 """
+VENDOR: Final = """
+[vendors.{name}]
+type = "sim"
+base_url = "http://{name}.example.com"
+max_concurrent = {seats}
+api_key = "{key}"
+"""
+SEATS: Final = (("north", 20), ("south", 8))
 ACCOUNTS: Final = ("ash", "birch", "cedar")
 HOOK: Final = "https://hooks.example.com/{}"
+STOP_SECONDS: Final = 120.0
+PATIENCE_SECONDS: Final = 5000.0
+"""Time in which all outputs pass their retention and are swept, and late webhooks are sent again."""
+PATIENT_SEEDS: Final = 25
+"""Every so many seeds wait that long, since that takes its time."""
 HEAL_SECONDS: Final = 300.0
 """The longest time after the last fault in which every job must end."""
 
 
 @cache
-def _load(database_url: str) -> Settings:
+def _load(
+    database_url: str, seats: tuple[tuple[str, int], ...] = SEATS, price: str = "0.01", key: str = "key-1"
+) -> Settings:
+    names = [name for name, _ in seats]
+    text = CONFIG.format(
+        database_url=database_url,
+        vendors="".join(VENDOR.format(name=name, seats=most, key=key) for name, most in seats),
+        routes=_routes(names),
+        routes_back=_routes(names[::-1]),
+        price=price,
+    )
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "penstock.toml"
-        config.write_text(CONFIG.format(database_url=database_url))
-        return load(config, {}, {})
+        config.write_text(text + side.CONFIG)
+        return load(config, {}, {}).model_copy(update={"data": Path("/simulated")})
+
+
+def _routes(names: list[str]) -> str:
+    return ", ".join(f'{{vendor = "{name}", order = {order}}}' for order, name in enumerate(names, 1))
+
+
+def _vary(dice: random.Random, database_url: str) -> Settings:
+    """Return changed settings: other seats, another price or credential, a vendor that is not configured."""
+    without = dice.choice((None, None, "north", "south"))
+    seats = tuple((name, dice.choice((1, most, most * 2))) for name, most in SEATS if name != without)
+    return _load(database_url, seats, dice.choice(("0.01", "0.02", "0.005")), dice.choice(("key-1", "key-2")))
 
 
 def _found(connection: Connection, seed: int) -> dict[str, str]:
@@ -101,39 +134,57 @@ class Scenario:
         *,
         database_url: str = "sqlite:////simulated/penstock.db",
         jobs: int = 60,
+        chat: int = 32,
         seconds: float = 40.0,
         only: frozenset[str] | None = None,
     ) -> None:
         self.world = world = World(seed, only=only)
-        self._jobs, self._seconds = jobs, seconds
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-simulation-", dir=_memory_folder()))
+        self._jobs, self._chat_requests = _divide(seed, jobs, chat)
+        self._seconds = seconds
         self._sources = SeededSources(seed, lambda: world.now)
         is_file = connect.is_file(database_url)
-        self.settings = _load(database_url).model_copy(update={"data": self._folder})
+        self.settings = _load(database_url)
         self.store: SharedStore = (
             SqliteStore(world, _sqlite_template()) if is_file else PostgresStore(world, database_url)
         )
         keys, _ = self.store.transact(lambda connection: _found(connection, seed), commit=True)
+        chat_keys, _ = self.store.transact(lambda connection: side.found(connection, seed), commit=True)
         self.objects = ObjectStore(world)
         self.invariants = Invariants(world, self.store, self.objects)
+        self.endings = EndRules(world, self.store, self.objects)
         doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         receivers = {HOOK.format(name): Receiver(HOOK.format(name), world) for name in ACCOUNTS}
         self.network = world.network = Network(world)
-        self._around = Surroundings(world, self.network, self.store, self.objects, doubles, receivers, is_file)
+        self._around = Surroundings(
+            world, self.network, self.store, self.objects, Disk(world), doubles, receivers, is_file
+        )
         self._dice = world.chance("plan")
         self.processes: list[Process] = []
+        stage = Stage(
+            world, self._around, self.processes, lambda dice: _vary(dice, database_url), self._use, self.settings
+        )
+        self.faults = Faults(stage, draw_character(seed))
         self._names = iter(range(1_000_000))
         for port in range(1 + self._dice.randrange(3)):
             self._start(port)
         self.callers = [Caller(world, name, key, self._ports, webhook=HOOK.format(name)) for name, key in keys.items()]
         for caller in self.callers:
             caller.others = self.callers
+        self.chat = ChatSide(world, self.network, self.store, chat_keys, self._ports, self._gateways)
+        self.invariants.more_audits.append(self.chat.audit)
         self._living: list[Any] = []
+        self.is_ending = False
+        self.invariants.pace.is_calm = self.faults.character.is_calm
+        self.invariants.pace.seats = dict(SEATS)
+        self._patience = PATIENCE_SECONDS if seed % PATIENT_SEEDS == 0 else 0.0
 
     # -- processes
 
     def _ports(self) -> list[int]:
         return [process.port for process in self.processes if process.is_ready]
+
+    def _gateways(self) -> list[Gateway]:
+        return [process.gateway for process in self.processes if process.is_ready and process.gateway is not None]
 
     def _start(self, port: int) -> None:
         process = Process(self._around, self.settings, f"gateway {port}.{next(self._names)}", port, self._bury)
@@ -143,7 +194,9 @@ class Scenario:
         self.world.counts["deaths"] += 1
         self.world.note(f"{process.loop.name}: {reason}")
         self.processes.remove(process)
-        if not process.has_stopped:
+        if process.has_stopped:
+            self.endings.check_stopped(process)
+        if not self.is_ending:
             self.world.later(0.2 + 3.0 * self._dice.random(), self._start, process.port)
 
     # -- the run
@@ -151,27 +204,23 @@ class Scenario:
     def run(self) -> None:
         """Run the whole scenario; raise Violation with the first broken rule."""
         try:
-            self._plan_kills()
-            share = max(1, self._jobs // len(self.callers))
-            self._living = [self.world.spawn(caller.live(share, self._seconds)) for caller in self.callers]
+            self.faults.plan(self._seconds)
+            share = self._jobs // len(self.callers)
+            self._living = [self.world.spawn(caller.live(share, self._seconds)) for caller in self.callers if share]
+            self._living += self.chat.begin(self._chat_requests, self._seconds)
             self.world.run(self._seconds * 1.5)
             self._heal()
             self._end()
         finally:
             self.close()
 
-    def _plan_kills(self) -> None:
-        for number in range(self._dice.randrange(1 + int(self._seconds / 3))):
-            self.world.later(self._dice.random() * self._seconds, self._kill, number, self._dice.random())
-
-    def _kill(self, number: int, thrown: float) -> None:
-        living = [process for process in self.processes if not process.loop.is_dead]
-        if living and self.world.allows(f"kill#{number}", "kill -9"):
-            victim = living[int(thrown * len(living))]
-            victim.loop.steps_left = int(thrown * 1000) % 50
+    def _use(self, settings: Settings) -> None:
+        self.settings = settings
 
     def _heal(self) -> None:
-        self.world.has_faults = False
+        self.world.is_healed = True
+        self.faults.heal()
+        self.invariants.pace.watch()
         bound = self.world.now + HEAL_SECONDS
         self.world.run(bound, lambda: all(task.done() for task in self._living) and not self.invariants.open_jobs())
 
@@ -182,7 +231,27 @@ class Scenario:
         for task in self._living:
             if task.done() and task.exception() is not None:
                 raise task.exception()
-        self.invariants.check_end(self.callers)
+        if self._chat_requests:
+            self.chat.settle()
+            self.chat.check_end(self.faults.character.kinds)
+        self.world.run(self.world.now + self._patience)
+        had_jump = self.faults.had_jump
+        self.invariants.check_end(self.callers, had_jump=had_jump)
+        self.endings.check_webhooks(self._around.receivers, is_patient=self._patience > 0)
+        self.endings.check_objects()
+        if self._patience:
+            self.endings.check_collected()
+        self._stop_all()
+
+    def _stop_all(self) -> None:
+        """Stop all processes as an operator does, and check that nothing is left."""
+        self.is_ending = True
+        for process in self.processes:
+            process.stop()
+        self.world.run(self.world.now + STOP_SECONDS, lambda: not self.processes)
+        if self.processes:
+            self.world.violate("every process stops", repr([process.loop.name for process in self.processes]))
+        self.endings.check_all_stopped()
         self.world.run(self.world.now + 0.001)
 
     def close(self) -> None:
@@ -190,13 +259,13 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-            for journal in process._journals:
-                journal.die()
-            process._leadership.release()
         self._sources.close()
         self.store.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def _memory_folder() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108
+def _divide(seed: int, jobs: int, chat: int) -> tuple[int, int]:
+    """Return the jobs and chat requests of a world: most have both, some have only one of them."""
+    kind = random.Random(f"{seed}/kind").random()
+    if kind < 0.15 and chat:
+        return 0, 2 * chat
+    return jobs, chat if kind < 0.7 else 0

@@ -47,6 +47,11 @@ class SharedStore(ABC):
         self.connection = engine.connect()
         self.clients: list[VirtualDatabase] = []
         self.away_until = 0.0
+        self.slow_until = 0.0
+        self.doubt_until = 0.0
+        """Until then the outcome of every commit is unknown: the server is failing over."""
+        self.oldest_version = 0
+        """The oldest version of the code that can use the schema."""
         self.is_read_only = False
         self.on_commit: Callable[[], None] = lambda: None
         self.commits = 0
@@ -55,6 +60,10 @@ class SharedStore(ABC):
     def is_away(self) -> bool:
         """Return whether nobody can reach the store now."""
         return self.away_until > self._world.now
+
+    def require(self, version: int) -> None:
+        """Upgrade the schema to one that older code cannot use."""
+        self.oldest_version = max(self.oldest_version, version)
 
     @abstractmethod
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
@@ -148,7 +157,9 @@ class PostgresStore(SharedStore):
     has_doubt = True
 
     def __init__(self, world: World, url: str) -> None:
-        engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool)
+        engine = create_engine(
+            make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+        )
         super().__init__(world, engine)
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.execute("SET search_path = simulation, pg_catalog, public")
@@ -157,31 +168,23 @@ class PostgresStore(SharedStore):
         kept = ("alembic_version", "schema_support")
         names = [name for name in metadata.tables if name not in kept]
         self.driver.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
-        self.driver.commit()
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
-        """Run a transaction at the world's time."""
+        """Run a transaction at the world's time, with as few round trips as possible."""
         topics: set[str] = set()
         self.connection.info[RUNG] = topics
-        self.driver.execute("SELECT set_config('simulation.now', %s, true)", (repr(EPOCH + self._world.now),))
+        self.driver.execute(f"BEGIN; SET LOCAL simulation.now = '{EPOCH + self._world.now!r}'")
         try:
             result = function(self.connection)
         except BaseException:
-            self._end(commit=False)
+            self.driver.execute("ROLLBACK")
             raise
-        self._end(commit=commit)
+        self.driver.execute("COMMIT" if commit else "ROLLBACK")
         return result, topics
-
-    def _end(self, *, commit: bool) -> None:
-        if self.connection.in_transaction():
-            self.connection.commit() if commit else self.connection.rollback()
-        self.driver.commit() if commit else self.driver.rollback()
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        rows = self.driver.execute(statement, values).fetchall()
-        self.driver.rollback()
-        return rows
+        return self.driver.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Return the connection."""
@@ -197,6 +200,8 @@ class VirtualDatabase(Database):
         self.engine = store.engine
         self.loop = loop
         self.is_watching = False
+        self.version = store.oldest_version
+        self._is_refused = False
         self._store = store
         self._world = loop.world
         self._die = die
@@ -218,6 +223,10 @@ class VirtualDatabase(Database):
         fault = self._chance.draw(READ_FAULTS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=False)
 
+    async def recheck(self) -> None:
+        """Stop using a store whose schema is too new for this version."""
+        self._is_refused = self.version < self._store.oldest_version
+
     async def watch(self) -> None:
         """Hear the signals of other processes from now on."""
         self.is_watching = True
@@ -232,11 +241,13 @@ class VirtualDatabase(Database):
     ) -> "asyncio.Future[Any]":
         """Send a request to the store: it is served some time later, also if its caller has stopped waiting."""
         answer = self.loop.create_future()
-        if self._closed:
+        if self.loop.is_dead:
+            return answer
+        if self._closed or self._is_refused:
             answer.set_exception(StoreUnavailable("The store is closed.", retry_after=1))
             return answer
         seconds = QUERY_SECONDS * (0.5 + self._chance.random())
-        if fault == "store: slow":
+        if fault == "store: slow" or self._store.slow_until > self._world.now:
             seconds += self._chance.uniform(*SLOW_SECONDS)
         # The request is under way: the death of its process does not call it back.
         self._world.later(seconds, self._serve, function, answer, fault, is_write)
@@ -247,9 +258,12 @@ class VirtualDatabase(Database):
         self._world.recorder.add(f"{self.loop.name} {'writes' if is_write else 'reads'} {fault}")
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
-        if fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
+        if is_write and store.doubt_until > self._world.now:
+            fault = "store: outcome unknown, " + ("done" if self._chance.random() < 0.5 else "not done")
+        elif fault == "store: refused" or store.is_away or (store.is_read_only and is_write):
             self._answer(answer, StoreUnavailable(retry_after=1), failed=True)
-        elif fault == "death before commit":
+            return
+        if fault == "death before commit":
             if not self.loop.is_dead:
                 self._die(fault)
         else:

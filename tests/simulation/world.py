@@ -78,6 +78,8 @@ class World:
         self.only = only
         """Names of the faults and steps that may happen in a replay; None: all of them."""
         self.has_faults = True
+        self.is_healed = False
+        """True once all faults have ended, and everything must end well."""
         self.is_over = False
         self.runnable: list[VirtualLoop] = []
         self.graveyard: list[Any] = []

@@ -4,16 +4,14 @@ The operating system keeps the file when the process dies. The store follows wit
 that finds the file of a dead one writes its records to the store.
 """
 
-import fcntl
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from penstock.billing.journal_files import JournalFile, JournalFiles
 from penstock.domain.usage import Begun, Completion
 from penstock.errors import StoreUnavailable
 
@@ -30,11 +28,10 @@ _decode_ended = msgspec.json.Decoder(Completion).decode
 class Journal:
     """The journal file of this process, and the lock that shows others that it lives."""
 
-    def __init__(self, folder: Path, process: str) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._folder = folder
+    def __init__(self, files: JournalFiles, process: str) -> None:
+        self._files = files
         self._process = process
-        self._lock = _own(folder / f"{process}.lock")
+        self._lock = files.own(f"{process}.lock")
         self._number = 0
         self._file, self._bytes = self._open(), 0
 
@@ -60,45 +57,42 @@ class Journal:
         except OSError as error:
             self._number -= 1
             raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
-        os.close(self._file)  # if the rest fails, the old file is still there for whoever reads both
+        self._file.close()  # if the rest fails, the old file is still there for whoever reads both
         self._file, self._bytes = file, 0
         for begun, seen in under_way:
             self.begin(begun)
             self.progress([(begun.id, seen)])
         for record in ended:
             self.end(record)
-        for path in self._paths():
-            if path != self._path(self._number):
-                path.unlink(missing_ok=True)
+        for name in _names(self._files, self._process):
+            if name != self._name(self._number):
+                self._files.remove(name)
 
     def leave(self) -> None:
         """Close the journal and leave its file for recovery, as after the death of the process."""
-        os.close(self._file)
-        os.close(self._lock)
+        self._file.close()
+        self._lock.release()
 
     def close(self) -> None:
         """Remove the journal: everything is in the store."""
-        os.close(self._file)
-        for path in self._paths():
-            path.unlink(missing_ok=True)
-        (self._folder / f"{self._process}.lock").unlink(missing_ok=True)
-        os.close(self._lock)
+        self._file.close()
+        for name in _names(self._files, self._process):
+            self._files.remove(name)
+        self._files.remove(f"{self._process}.lock")
+        self._lock.release()
 
-    def _path(self, number: int) -> Path:
-        return self._folder / f"{self._process}.{number:06d}.journal"
+    def _name(self, number: int) -> str:
+        return f"{self._process}.{number:06d}.journal"
 
-    def _paths(self) -> list[Path]:
-        return sorted(self._folder.glob(f"{self._process}.*.journal"))
-
-    def _open(self) -> int:
-        return os.open(self._path(self._number), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    def _open(self) -> JournalFile:
+        return self._files.open(self._name(self._number))
 
     def _write(self, line: bytes) -> None:
         """Write a whole line or nothing. On a full disk, a part may be written and is cut off again."""
         try:
-            written = os.write(self._file, line)
+            written = self._file.write(line)
             if written < len(line):
-                os.ftruncate(self._file, os.fstat(self._file).st_size - written)
+                self._file.cut(written)
         except OSError as error:
             raise StoreUnavailable(UNWRITABLE, retry_after=1) from error
         if written < len(line):
@@ -116,28 +110,33 @@ class Remains:
     """Requests in progress, each with the number of characters received."""
 
 
-def find_remains(folder: Path) -> Iterator[Remains]:
+def find_remains(files: JournalFiles) -> Iterator[Remains]:
     """Yield the records of every dead process. Its files are removed when the next is asked for."""
-    for path in sorted(folder.glob("*.lock")):
-        lock = _take(path)
+    for lock_name in [name for name in files.names() if name.endswith(".lock")]:
+        lock = files.take(lock_name)
         if lock is None:
             continue  # its process lives, or another has just recovered it
         try:
-            process = path.name.removesuffix(".lock")
-            files = sorted(folder.glob(f"{process}.*.journal"))
-            yield _read(process, files)
-            for file in files:
-                file.unlink(missing_ok=True)
-            path.unlink(missing_ok=True)
+            process = lock_name.removesuffix(".lock")
+            names = _names(files, process)
+            yield _read(process, [files.read(name) for name in names])
+            for name in names:
+                files.remove(name)
+            files.remove(lock_name)
         finally:
-            os.close(lock)
+            lock.release()
 
 
-def _read(process: str, files: Sequence[Path]) -> Remains:
+def _names(files: JournalFiles, process: str) -> list[str]:
+    """Return the names of the journals of a process, oldest first."""
+    return [name for name in files.names() if name.startswith(f"{process}.") and name.endswith(".journal")]
+
+
+def _read(process: str, journals: Sequence[bytes]) -> Remains:
     begun: dict[str, Begun] = {}
     seen: dict[str, int] = {}
     ended: dict[str, Completion] = {}
-    for line in (line for file in files for line in file.read_bytes().split(b"\n")):
+    for line in (line for journal in journals for line in journal.split(b"\n")):
         with suppress(msgspec.DecodeError):  # the last line may be cut
             match line[:1]:
                 case b"B":
@@ -152,36 +151,3 @@ def _read(process: str, files: Sequence[Path]) -> Remains:
                     pass
     under_way = [(each, seen.get(name, 0)) for name, each in begun.items() if name not in ended]
     return Remains(process, list(ended.values()), under_way)
-
-
-def _own(path: Path) -> int:
-    """Create a file and lock it."""
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(file, fcntl.LOCK_EX)
-        if _is_at(path, file):
-            return file
-        os.close(file)  # removed before the lock, by a process that took it for a dead one's
-
-
-def _take(path: Path) -> int | None:
-    """Lock a file and return it. Return None if another process has locked or removed it."""
-    try:
-        file = os.open(path, os.O_RDWR)
-    except FileNotFoundError:
-        return None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(file)
-        return None
-    if _is_at(path, file):
-        return file
-    os.close(file)
-    return None
-
-
-def _is_at(path: Path, file: int) -> bool:
-    with suppress(FileNotFoundError):
-        return path.stat().st_ino == os.fstat(file).st_ino
-    return False

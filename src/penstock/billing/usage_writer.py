@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Final, Protocol
 
 from penstock.billing.journal import Journal, find_remains
+from penstock.billing.journal_files import JournalFiles
 from penstock.domain.ids import new_id
 from penstock.domain.usage import Begun, Completion, end_begun
 from penstock.errors import StoreUnavailable
@@ -40,14 +40,13 @@ class UsageWriter:
         self,
         database: Database,
         process: str,
-        journals: Path,
+        journals: JournalFiles,
         clock: Callable[[], float],
-        open_journal: Callable[[Path, str], Journal] = Journal,
     ) -> None:
         self._database = database
         self._process = process
         self._journals = journals
-        self._journal = open_journal(journals, process)
+        self._journal = Journal(journals, process)
         self._clock = clock
         self._first = new_id("chat")
         self._count = 0

@@ -150,6 +150,7 @@ class AnswerStream:
 
     def _interrupt(self, error: PenstockError, *, is_reported: bool = False) -> Interrupted:
         self._settlement.outcome, self._settlement.error = ChatOutcome.CUT, error
+        self._settlement.settle_failure(error)
         return Interrupted(error, is_reported=is_reported)
 
     def _start_timer(self, incoming: "Incoming") -> IdleTimer:

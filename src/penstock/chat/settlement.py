@@ -172,6 +172,11 @@ class Settlement:
         self._record(usage, cost)
         return cost
 
+    def settle_failure(self, error: PenstockError) -> None:
+        """Settle an answer that breaks off, and note in its error whether something was charged."""
+        cost = self.settle()
+        error.charged = None if cost is None else cost > 0
+
     def _record(self, usage: Usage, cost: int | None) -> None:
         self._usage_writer.add(
             Completion(

@@ -234,6 +234,15 @@ async def test_streams_that_break_off(chat, model):
     assert KEY not in str(error.body)
 
 
+@pytest.mark.parametrize("model", ["cut", "clean-cut", "error-mid"])
+@pytest.mark.parametrize(("price", "charged"), [('price = {output_per_million = "2"}', True), ("", None)])
+async def test_a_stream_that_breaks_off_says_that_it_is_charged(start, model, price, charged):
+    async with chatting(start, price=price) as chat:
+        _, error = await break_off(chat, model)
+        assert error.body["charged"] is charged
+        assert error.code == "upstream_error"
+
+
 async def test_a_stream_that_falls_silent(start):
     async with chatting(start, vendor="idle_seconds = 0.3") as chat:
         chunks, error = await break_off(chat, "think:30")

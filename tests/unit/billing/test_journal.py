@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from penstock.billing.journal import MAX_BYTES, Journal, Remains, find_remains
+from penstock.billing.journal_files import DiskJournals
 from penstock.billing.usage_writer import UsageWriter
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 from penstock.domain.prices import TokenPrice
@@ -69,7 +70,7 @@ def die(folder: Path) -> Path:
 
 
 def only(folder: Path) -> Remains:
-    [remains] = find_remains(folder)
+    [remains] = find_remains(DiskJournals(folder))
     assert list(folder.iterdir()) == []
     return remains
 
@@ -82,7 +83,7 @@ def write_remains(folder: Path, data: bytes, number: int = 0) -> None:
 
 def journal_of(folder: Path, ended: Sequence[Completion], under_way: Sequence[tuple[Begun, int]]) -> bytes:
     """What a process writes that began all of these, and ended some."""
-    journal = Journal(folder, DEAD)
+    journal = Journal(DiskJournals(folder), DEAD)
     for record in ended:
         journal.begin(make_begun(record.id))
     for begun, seen in under_way:
@@ -106,9 +107,9 @@ def test_what_ended_and_what_was_under_way_is_found(tmp_path):
 
 
 def test_a_process_that_lives_is_left_alone_and_one_that_closed_leaves_nothing(tmp_path):
-    journal = Journal(tmp_path, "process_living")
+    journal = Journal(DiskJournals(tmp_path), "process_living")
     journal.begin(make_begun("chat_a"))
-    assert list(find_remains(tmp_path)) == []
+    assert list(find_remains(DiskJournals(tmp_path))) == []
     journal.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -154,7 +155,8 @@ sys.path.insert(0, {tests!r})
 from test_journal import DEAD, make_begun
 from penstock.errors import StoreUnavailable
 from penstock.billing.journal import Journal
-journal, number = Journal(Path({folder!r}), DEAD), 0
+from penstock.billing.journal_files import DiskJournals
+journal, number = Journal(DiskJournals(Path({folder!r})), DEAD), 0
 for limit in (1000, 2000, resource.RLIM_INFINITY):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     for _ in range(20):
@@ -190,7 +192,7 @@ class Minutes:
         self.opened: list[UsageWriter] = []
 
     def open(self, process: str, folder: Path | None = None) -> UsageWriter:
-        usage_writer = UsageWriter(self.store, process, folder or self.folder, lambda: NOON + 60)
+        usage_writer = UsageWriter(self.store, process, DiskJournals(folder or self.folder), lambda: NOON + 60)
         self.opened.append(usage_writer)
         return usage_writer
 
@@ -346,7 +348,7 @@ async def numbered(folder: Path, number: int) -> bool:
 
 async def test_a_journal_that_cannot_be_shortened_stops_nothing(store, tmp_path):
     folder = tmp_path / "journal"
-    usage_writer = UsageWriter(store, "process_busy", folder, lambda: NOON)
+    usage_writer = UsageWriter(store, "process_busy", DiskJournals(folder), lambda: NOON)
     size = 0
     while size < MAX_BYTES:
         record = make_record(1)
@@ -391,7 +393,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
 
 @pytest.mark.parametrize("ticks", range(0, 40, 4))
 async def test_stopping_at_any_moment_writes_everything_once(store, tmp_path, ticks):
-    usage_writer = UsageWriter(store, "process_one", tmp_path / "journal", lambda: NOON)
+    usage_writer = UsageWriter(store, "process_one", DiskJournals(tmp_path / "journal"), lambda: NOON)
     records = [make_record(2) for _ in range(20)]
     for record in records:
         usage_writer.add(record)

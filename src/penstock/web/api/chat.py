@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-import time
 from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
@@ -75,7 +74,7 @@ class Completions:
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
         cycle.on_gone = task.cancel
-        begun = time.perf_counter()
+        begun = self._gateway.steady()
         try:
             key = await self._admit(cycle, scope)
             answer = await self._open(await self._read(cycle, receive, key.account_id), key, cycle.request_id)
@@ -84,9 +83,9 @@ class Completions:
                     answer.ask.forget_messages()
                     cycle.release()
                 if answer.stream is not None:
-                    await _send_stream(answer, answer.stream, send, begun, cycle)
+                    await _send_stream(answer, answer.stream, send, self._gateway.steady() - begun, cycle)
                 else:
-                    await _send_whole(answer, answer.body or b"", cycle, begun)
+                    await _send_whole(answer, answer.body or b"", cycle, self._gateway.steady() - begun)
             finally:
                 answer.close()
         except PenstockError as error:
@@ -141,19 +140,19 @@ class Completions:
 # -- responses
 
 
-def _write_headers(answer: Answer, begun: float) -> bytes:
-    """Return the `x-penstock-*` and rate limit headers of an answer as lines."""
+def _write_headers(answer: Answer, seconds: float) -> bytes:
+    """Return the `x-penstock-*` and rate limit headers of an answer, which has taken so many seconds, as lines."""
     settlement = answer.settlement
-    overhead = max(0.0, time.perf_counter() - begun - settlement.waited) * 1000
+    overhead = max(0.0, seconds - settlement.waited) * 1000
     lines = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
     if answer.is_cached or answer.cache_recorder is not None:
         lines += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
     return lines if settlement.ticket is None else lines + settlement.ticket.write()
 
 
-async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -> None:
+async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, seconds: float) -> None:
     cost = answer.settlement.settle()  # before the headers, which show what is left of the limits
-    lines = _write_headers(answer, begun)
+    lines = _write_headers(answer, seconds)
     if cost is not None:
         lines += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
     if cycle.is_full:
@@ -162,14 +161,16 @@ async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, begun: float) -
     cycle.respond((STREAM_LINES if answer.ask.stream else JSON_LINES) + lines, body)
 
 
-async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, begun: float, cycle: Cycle) -> None:
+async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds: float, cycle: Cycle) -> None:
     if not cycle.disconnected:
-        cycle.begin(200, STREAM_LINES + _write_headers(answer, begun))
+        cycle.begin(200, STREAM_LINES + _write_headers(answer, seconds))
     try:
         await stream.pour(cycle)
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain deadline
-            await send(_error_event(Overloaded("The gateway is shutting down."), cycle.request_id, more_body=True))
+            error = Overloaded("The gateway is shutting down.")
+            answer.settlement.settle_failure(error)
+            await send(_error_event(error, cycle.request_id, more_body=True))
         raise
     except Interrupted as interrupted:
         await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.is_reported))

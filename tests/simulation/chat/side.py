@@ -1,0 +1,127 @@
+"""The chat side of a world: its accounts, vendors, callers and checks."""
+
+import asyncio
+import random
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final
+
+from simulation.chat.callers import ChatCaller
+from simulation.chat.invariants import PRICES, ChatInvariants, cost_of
+from simulation.chat.vendors import ChatBook, ChatDouble
+from simulation.network import Network
+from simulation.store import SharedStore
+from simulation.world import EPOCH, World
+from sqlalchemy import Connection
+
+from penstock.accounts.administration import ensure_account, issue_key
+from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.api_keys import NO_LIMITS, ApiKey, Limits
+from penstock.domain.budgets import Period
+from penstock.domain.money import parse_usd
+from penstock.gateway import Gateway
+
+CONFIG: Final = """
+[chat]
+heartbeat_seconds = 3
+[vendors.east]
+type = "openai_compatible"
+base_url = "http://east.example.com/v1"
+first_byte_seconds = 12
+idle_seconds = 10
+total_seconds = 60
+[vendors.west]
+type = "openai_compatible"
+base_url = "http://west.example.com/v1"
+first_byte_seconds = 12
+idle_seconds = 10
+total_seconds = 60
+max_concurrent = 4
+[[models]]
+id = "sim-chat"
+kind = "chat"
+routes = [{vendor = "east", model = "m"}, {vendor = "west", model = "m"}]
+""" + "".join(
+    f'[[prices]]\nmodel = "sim-chat"\nvendor = "{name}"\n'
+    f'price = {{input_per_million = "{asked}", output_per_million = "{answered}"}}\n'
+    for name, (asked, answered) in PRICES.items()
+)
+SETTLE_SECONDS: Final = 300.0
+"""The longest time in which everything is charged and every lease has come back."""
+
+
+def found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
+    """Make the accounts of chat. Return their keys."""
+    dice = random.Random(f"{seed}/chat accounts")
+    wishes = {
+        "dogwood": ((), NO_LIMITS),
+        "elm": (((Period.TOTAL, dice.uniform(0.02, 2.0)), (Period.MONTH, dice.uniform(0.02, 2.0))), NO_LIMITS),
+        "fir": ((), Limits(requests_per_minute=dice.randrange(6, 60), concurrent_streams=dice.randrange(1, 4))),
+        "gorse": (((Period.DAY, dice.uniform(0.3, 5.0)),), Limits(tokens_per_minute=dice.randrange(300, 5000))),
+    }
+    made: dict[str, tuple[str, ApiKey]] = {}
+    for name, (caps, limits) in wishes.items():
+        account = ensure_account(connection, Actor.CLI, name, EPOCH)
+        allowances = tuple(Allowance(period=period, cap=parse_usd(f"{cap:.4f}")) for period, cap in caps)
+        wish = KeyWish(name="key", allowances=allowances, limits=limits)
+        made[name] = issue_key(connection, Actor.CLI, account.id, wish, EPOCH)
+    return made
+
+
+class ChatSide:
+    """Everything about chat in one world."""
+
+    def __init__(
+        self,
+        world: World,
+        network: Network,
+        store: SharedStore,
+        keys: dict[str, tuple[str, ApiKey]],
+        ports: Callable[[], Sequence[int]],
+        gateways: Callable[[], Iterable[Gateway]],
+    ) -> None:
+        self._world = world
+        self._store = store
+        self._book = ChatBook()
+        for name in PRICES:
+            double = ChatDouble(world, name, self._book)
+            network.listen(f"{name}.example.com", 80, world.outside, double.accept)
+        self._keys = {name: key for name, (_, key) in keys.items()}
+        self.callers = [ChatCaller(world, name, text, ports, self._book) for name, (text, _) in keys.items()]
+        self._invariants = ChatInvariants(world, store, self._book, self._keys, gateways)
+        self.audit = self._invariants.audit
+
+    def begin(self, requests: int, seconds: float) -> "list[asyncio.Task[Any]]":
+        """Start the callers."""
+        share = requests // len(self.callers)
+        return [self._world.spawn(caller.live(share, seconds)) for caller in self.callers if share]
+
+    def settle(self) -> None:
+        """Let every caller ask once more, then wait until all is charged and no lease is left."""
+        probes = [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
+        bound = self._world.now + SETTLE_SECONDS
+        self._world.run(bound, lambda: all(task.done() for task in probes))
+        while self._world.now < bound and not self._invariants.is_settled():
+            self._world.run(self._world.now + 2.0)
+        for task in probes:
+            if not task.done():
+                self._world.violate("every call is answered", repr(task))
+            elif (error := task.exception()) is not None:
+                raise error
+
+    def _payer(self, account: str) -> Callable[[int], bool]:
+        owner = self._keys[account].lineage
+        need = 2 * max(cost_of(vendor, 100, 10) for vendor in PRICES)
+
+        def can_pay(_tokens: int) -> bool:
+            rooms = self._store.ask(
+                "SELECT b.cap - p.spent FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period "
+                "WHERE b.owner = %s",
+                owner,
+            )
+            return all(room > need for (room,) in rooms)
+
+        return can_pay
+
+    def check_end(self, kinds: Collection[str]) -> None:
+        """Check every request. `kinds` are the planned faults of the world."""
+        self._invariants.check_end(self.callers, kinds)

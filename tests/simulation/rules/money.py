@@ -1,0 +1,83 @@
+"""Rules of money, checked after every commit by raw SQL: holds follow open work, and balances follow both."""
+
+from typing import Final
+
+from simulation.store import SharedStore
+from simulation.world import World
+
+from penstock.domain.jobs import Job
+
+BALANCES: Final = """
+SELECT p.owner, p.period, p.spent, p.held, p.most, COALESCE(SUM(h.amount), 0)
+FROM purses p LEFT JOIN holds h ON h.owner = p.owner AND h.period = p.period AND h.start = p.start
+GROUP BY p.owner, p.period, p.start, p.spent, p.held, p.most
+HAVING p.held <> COALESCE(SUM(h.amount), 0) OR p.spent + p.held > p.most OR p.held < 0 OR p.spent < 0
+"""
+HOLDS_OF_NOTHING: Final = """
+SELECT h.subject FROM holds h LEFT JOIN jobs j ON j.id = h.subject
+WHERE h.is_lease = 0 AND (j.id IS NULL OR j.done = 1)
+"""
+WORK_WITHOUT_HOLD: Final = """
+SELECT j.id FROM jobs j WHERE j.done = 0
+AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.subject = j.id AND l.kind = 'hold')
+"""
+ENTRIES: Final = "SELECT COUNT(*), COALESCE(SUM(amount), 0) FROM ledger"
+SPENT: Final = """
+SELECT p.owner, p.spent,
+    COALESCE(SUM(CASE l.kind WHEN 'settle' THEN l.amount WHEN 'refund' THEN -l.amount ELSE 0 END), 0)
+FROM purses p LEFT JOIN ledger l ON l.lineage = p.owner AND l.at >= p.start AND l.at < p.ends
+WHERE p.owner NOT LIKE 'acct%%'
+GROUP BY p.owner, p.period, p.start, p.spent
+"""
+KINDS: Final = "SELECT kind, amount, overrun FROM ledger WHERE subject = %s"
+HELD: Final = "SELECT COUNT(*) FROM holds WHERE subject = %s"
+BUDGETS: Final = "SELECT COUNT(*) FROM budgets WHERE owner IN (%s, %s)"
+
+
+class MoneyRules:
+    """Watches holds, balances and the ledger of one world."""
+
+    def __init__(self, world: World, store: SharedStore) -> None:
+        self._world = world
+        self._store = store
+        self._entries: tuple[int, int] | None = None
+        self._unknown: set[str] = set()
+        """Jobs of which nobody knows whether the vendor charges them: their money stays held."""
+
+    def check(self) -> None:
+        """Check what must hold after any commit."""
+        for owner, period, spent, held, most, sums in self._store.ask(BALANCES):
+            what = f"{owner} {period}: spent {spent}, held {held} of {most}, holds {sums}"
+            self._world.violate("held money is the sum of holds, and no cap is passed", what)
+        for (subject,) in self._store.ask(HOLDS_OF_NOTHING):
+            if subject not in self._unknown:
+                self._world.violate("money is held for open work only", subject)
+        for (subject,) in self._store.ask(WORK_WITHOUT_HOLD):
+            self._world.violate("open work holds its price", subject)
+        [(count, total)] = self._store.ask(ENTRIES)
+        if self._entries != (count, total):
+            self._entries = count, total
+            for owner, spent, sums in self._store.ask(SPENT):
+                if spent != sums:
+                    self._world.violate("spent money is the sum of the ledger", f"{owner}: {spent} and {sums}")
+
+    def check_job(self, job: Job) -> None:
+        """Check the entries of a job that a commit has changed."""
+        kinds = {kind: amount + overrun for kind, amount, overrun in self._store.ask(KINDS, job.id)}
+        ends = kinds.keys() & {"settle", "release"}
+        [(held,)] = self._store.ask(HELD, job.id)
+        [(budgets,)] = self._store.ask(BUDGETS, job.account_id, job.lineage)
+        if job.done and job.charged is None:
+            self._unknown.add(job.id)
+        elif job.done:
+            self._check_done(job, kinds, held)
+        elif ends or held != budgets:
+            what = f"{job.id} is {job.state}: {kinds}, {held} holds for {budgets} budgets"
+            self._world.violate("an open job has one hold in each budget", what)
+
+    def _check_done(self, job: Job, kinds: dict[str, int], held: int) -> None:
+        ends = sorted(kinds.keys() & {"settle", "release"})
+        wanted = "settle" if job.charged else "release"
+        if held or ends != [wanted] or (job.charged and kinds["settle"] != job.final):
+            what = f"{job.id} is {job.state}, charged {job.charged}, final {job.final}: {kinds}, {held} holds"
+            self._world.violate("a finished job is settled or released once", what)
