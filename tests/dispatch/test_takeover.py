@@ -71,7 +71,7 @@ class Fleet:
         assert counts == {"orders": len(self.jobs), "jobs": len(self.jobs), "duplicates": 0}
 
 
-@pytest.fixture(params=["postgres", "temporal"])
+@pytest.fixture(params=["postgres", pytest.param("temporal", marks=pytest.mark.long)])
 async def fleet(
     request: pytest.FixtureRequest, postgres_store_url: str, tmp_path: Path, start: Start
 ) -> AsyncGenerator[Fleet]:
