@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
 CONSOLE := src/penstock/console/index.html
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
+TEST_SOURCES := $(shell find tests -name node_modules -prune -o -name '*.py' -print)
 # Twice quiet: show errors, hide warnings about the machine's own pip configuration.
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
 # uv takes a tenth of pip's time. pip is the fallback where uv is not available or its index lacks something.
@@ -13,13 +14,10 @@ UV = index=$(INDEX); $(BIN)/uv pip install --quiet --python $(BIN)/python $${ind
 INSTALL = $(UV) $(2) --require-hashes -r $(1) 2>/dev/null || $(PIP) --require-hashes -r $(1)
 # Not `npm ci`: it requires the packages of every platform, which not every registry has.
 NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
-# On a machine that stalls for seconds, a test of crashes and clocks may time out. Up to four tests are repeated, and
-# reported with their tracebacks. More failures than that are no accident.
-AGAIN := --reruns 2 --reruns-delay 5 --max-suite-reruns 4 --rerun-show-tracebacks
 # Tests start hundreds of processes, which share their compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long check format new-vendor bench bench-guard docs pin-images lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long simulate check format new-vendor bench bench-guard docs pin-images lock clean
 .PHONY: run-tests pull-weights fetch-browser compile-tests lint check-types check-layers check-console
 
 help:  ## list the targets
@@ -66,10 +64,16 @@ test: setup  ## run every check and every test, like CI
 	@$(MAKE) --no-print-directory --jobs 3 check-types run-tests
 
 run-tests: lint check-layers check-console console fetch-browser pull-weights compile-tests  # beside check-types, which takes a minute of one core
-	@$(BIN)/pytest --numprocesses 4 --dist worksteal $(AGAIN)
+	@$(BIN)/pytest --numprocesses 4 --dist worksteal
 
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
+
+simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, JOBS, ONLY
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.run $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
+	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(ONLY),--only '$(ONLY)') \
+	$(if $(FAILURES),--failures $(FAILURES))
 
 pull-weights: setup-dev
 	@$(BIN)/penstock models pull --quiet
@@ -77,8 +81,11 @@ pull-weights: setup-dev
 fetch-browser: setup-dev  # for the console's tests, unless one is installed
 	@$(BIN)/python tools/console/browser.py >/dev/null
 
-compile-tests: setup-dev  # once, or each of pytest's processes does it for itself
+compile-tests: $(VENV)/.tests-compiled  # if they have changed, or each of pytest's processes does it for itself
+
+$(VENV)/.tests-compiled: $(VENV)/.installed-dev $(TEST_SOURCES)
 	@$(BIN)/pytest --collect-only -qq >/dev/null 2>&1 || true
+	@touch $@
 
 check: lint check-types check-layers check-console  ## check style, formatting, types, layers, sizes and names
 

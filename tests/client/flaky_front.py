@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(fault.body)
             return
-        upstream = http.client.HTTPConnection(self.front.upstream, timeout=60)
+        upstream = http.client.HTTPConnection(self.front.upstream, timeout=300)
         try:
             upstream.request(self.command, self.path, body or None, headers)
             self.pass_on(upstream.getresponse(), fault)

@@ -50,7 +50,7 @@ def on_terminal(shell: Shell, line: str, *steps: tuple[str, str]) -> tuple[str, 
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # whoever runs tests in the background ignores it
         environment = {**os.environ, **shell.environment, "TERM": "xterm", "COLUMNS": "120"}
         os.execve(sys.executable, [sys.executable, "-m", "penstock", *shlex.split(line)], environment)  # noqa: S606
-    shown, seen, left, end = b"", 0, list(steps), time.monotonic() + 60
+    shown, seen, left, end = b"", 0, list(steps), time.monotonic() + 300
     try:
         while time.monotonic() < end:
             try:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from calm_loop import CalmLoop
 from conftest import SIMULATOR, Server, running
 
 from penstock.settings.tables import load
@@ -32,7 +33,7 @@ class Stage:
         return self.server.url
 
     def key(self, **options: Any) -> str:
-        return asyncio.run_coroutine_threadsafe(self.server.new_key(**options), self.loop).result(60)
+        return asyncio.run_coroutine_threadsafe(self.server.new_key(**options), self.loop).result(300)
 
 
 @contextmanager
@@ -53,10 +54,14 @@ def staged(folder: Path, weights: Path, toml: str = SETTINGS, port: int = 0) -> 
         finally:
             ready.set()
 
-    thread = threading.Thread(target=asyncio.run, args=(serve(),))
+    def run() -> None:
+        with asyncio.Runner(loop_factory=CalmLoop) as runner:
+            runner.run(serve())
+
+    thread = threading.Thread(target=run)
     thread.start()
     try:
-        assert ready.wait(100)
+        assert ready.wait(300)
         yield stages[0]
     finally:
         if stages:

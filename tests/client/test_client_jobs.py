@@ -155,11 +155,16 @@ def test_waiting_ends_in_time_and_a_job_can_be_stopped(client):
     assert expired.value.code == "run_timeout"
 
 
-def test_progress_is_told_on_the_way(client):
+def test_progress_is_told_on_the_way(client, stage, monkeypatch):
+    monkeypatch.setattr("penstock.jobs.polling.MAX_INTERVAL_SECONDS", 0.2)  # however long it takes
     told = []
-    job = client.generate(VIDEO, script={"latency": 1.2}, client_ref="r1", metadata={"a": "b"}).wait(
-        progress=told.append
-    )
+
+    def hear(job) -> None:
+        told.append(job)
+        if len(told) == 2:
+            stage.server.age_orders()
+
+    job = client.generate(VIDEO, script={"latency": 60}, client_ref="r1", metadata={"a": "b"}).wait(progress=hear)
     assert told[-1] == job
     assert not told[0].done
     assert len(told) > 2

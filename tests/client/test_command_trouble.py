@@ -124,7 +124,7 @@ def test_a_result_that_cannot_be_fetched_leaves_its_record(shell, front, tmp_pat
 def test_a_stdout_that_takes_nothing_is_told(shell, options):
     with FULL.open("wb") as full:
         done = shell.start(f"generate {VIDEO} {QUICK} {options}", stdout=full, stderr=subprocess.PIPE)
-        told = done.communicate(timeout=100)[1].decode()
+        told = done.communicate(timeout=300)[1].decode()
     assert done.returncode == 7, told
     assert "No space left" in told
     assert "Exception" not in told
@@ -136,7 +136,7 @@ def test_whoever_reads_a_list_may_have_enough(shell):
         os.close(reading)
         done = shell.start(line, stdout=writing, stderr=subprocess.PIPE)
         os.close(writing)
-        told = done.communicate(timeout=100)[1].decode()
+        told = done.communicate(timeout=300)[1].decode()
         assert (done.returncode, "Error" in told) == (0, False), told
 
 
@@ -148,7 +148,7 @@ def run(shell: Shell, line: str, redirects: str = "", typed: bytes = b"", **envi
     shell.environment |= environment
     pipe = subprocess.PIPE
     done = shell.start(line, redirects, stdin=pipe, stdout=pipe, stderr=pipe)
-    told, said = done.communicate(typed, timeout=100)
+    told, said = done.communicate(typed, timeout=300)
     return done.returncode, told.decode(), said.decode()
 
 

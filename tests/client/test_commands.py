@@ -159,7 +159,7 @@ def test_a_terminal_without_colours_gets_none(shell):
 
 
 def test_a_terminal_shows_progress_and_ctrl_c_asks(shell, client):
-    slow = f"""generate {VIDEO} 'script={{"latency": 8}}'"""
+    slow = f"""generate {VIDEO} 'script={{"latency": 60}}'"""
     shown, code = on_terminal(shell, slow, (r"generating[^\n]*s left", "\x03"), (r"\[k\]", "c\n"))
     assert code == 130
     assert "running: generating" in shown

@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect
 
 AXE = Path(__file__).parents[1] / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
-SECONDS = 40
+SECONDS = 200
 """How long anything may take to appear; a busy machine is no fault of the page."""
 KEEP = "keys => { if (!sessionStorage.length) sessionStorage.setItem('penstock.session', JSON.stringify(keys)); }"
 LOOK = """rules => axe.run(

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+from calm_loop import CalmLoop
 from conftest import SIMULATOR
 from openai_double import OpenAIDouble
 from plain import NO_TLS
@@ -37,7 +38,7 @@ class Theatre:
     def call(self, method: str, path: str, body: Any = None, key: str | None = None) -> Any:
         """Speak to the server as any client would."""
         headers = {"authorization": f"Bearer {key or (ADMIN_KEY if path.startswith('/admin') else self.account)}"}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, verify=NO_TLS) as client:
+        with httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
             response = client.request(method, path, json=body)
         assert response.is_success, response.text
         return response.json()
@@ -48,22 +49,22 @@ class Theatre:
         return self.call("POST", "/model/v1/generation", {"model": FILM, "input": [{"params": params}]})["id"]
 
     def finish(self, job: str) -> dict[str, Any]:
-        record = self.call("GET", f"/api/v1/jobs/{job}?wait=30")
-        assert record["done"]
+        while not (record := self.call("GET", f"/api/v1/jobs/{job}?wait=30"))["done"]:
+            pass
         return record
 
     def until_refused(self, key: str) -> None:
         """Wait until the server has followed the change of a key."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         headers = {"authorization": f"Bearer {key}"}
-        with httpx.Client(base_url=self.url, headers=headers, timeout=60, trust_env=False, verify=NO_TLS) as client:
+        with httpx.Client(base_url=self.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
             while client.get("/api/v1/jobs").status_code != httpx.codes.UNAUTHORIZED:
                 assert time.monotonic() < deadline, "the key still works"
                 time.sleep(0.02)
 
     def until_upstream(self, count: str, at_least: int) -> None:
         """Wait until the double has seen so many `requests` or callers `gone`."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while len(getattr(self.double, count)) < at_least:
             assert time.monotonic() < deadline, f"{count}: {getattr(self.double, count)}"
             time.sleep(0.01)
@@ -91,13 +92,13 @@ def _settings(double: OpenAIDouble) -> str:
 @contextmanager
 def _doubling() -> Iterator[OpenAIDouble]:
     """The double in a loop of its own."""
-    loop, double = asyncio.new_event_loop(), OpenAIDouble()
+    loop, double = CalmLoop(), OpenAIDouble()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        yield asyncio.run_coroutine_threadsafe(double.__aenter__(), loop).result(60)
+        yield asyncio.run_coroutine_threadsafe(double.__aenter__(), loop).result(300)
     finally:
-        asyncio.run_coroutine_threadsafe(double.close(), loop).result(60)
+        asyncio.run_coroutine_threadsafe(double.close(), loop).result(300)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()

@@ -56,7 +56,7 @@ class Victim:
         await self.process.wait()
 
     async def until_delivered(self, count: int) -> list[dict[str, Any]]:
-        async with asyncio.timeout(80):
+        async with asyncio.timeout(200):
             while True:
                 query = {"status": "delivered", "limit": 100}
                 response = await self.client.get("/api/v1/webhooks/deliveries", params=query)

@@ -43,7 +43,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel as a release has it."""
     folder = tmp_path_factory.mktemp("wheel")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=100)  # noqa: S603  our own words
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True, timeout=500)  # noqa: S603  our own words
     [path] = folder.glob("*.whl")
     return path
 
@@ -78,7 +78,7 @@ def environment() -> dict[str, str]:
 def run(python: Path, *words: str | Path) -> subprocess.CompletedProcess[str]:
     command = [python, "-P", *words]
     return subprocess.run(  # noqa: S603  our own words
-        command, check=False, capture_output=True, text=True, timeout=100, env=environment()
+        command, check=False, capture_output=True, text=True, timeout=500, env=environment()
     )
 
 
@@ -119,7 +119,7 @@ async def serving(python: Path, data: Path, config: Path) -> AsyncGenerator[tupl
     try:
         assert process.stdout is not None
         lines = ""
-        async with asyncio.timeout(100):
+        async with asyncio.timeout(300):
             while "first API key is in" not in lines:
                 line = await process.stdout.readline()
                 assert line, f"the server ended: {lines}"

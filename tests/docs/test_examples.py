@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from conftest import SIMULATOR
 from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS
 
@@ -70,7 +71,8 @@ def test_the_readme_has_the_two_commands_of_the_project():
 
 @pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
 async def test_the_curl_lines_of_the_readme(start, tmp_path):
-    server = await start("")  # as it is out of the box
+    """With the simulator in the place of the engines; tests/api/jobs/test_embedded.py has those out of the box."""
+    server = await start(SIMULATOR)
     lines = [block for block in blocks("README.md", "sh") if "curl" in block and "fast-chat" not in block]
     assert len(lines) == 6
     script = "\n".join(["set -euo pipefail", *lines]).replace(HOME, server.url)

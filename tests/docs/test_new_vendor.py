@@ -109,6 +109,14 @@ def test_the_page_shows_what_is_written():
     assert shown("python")[0] == (ROOT / "tools" / "vendors" / "vendor_template" / "vendor.py.txt").read_text()
 
 
+@pytest.fixture(scope="module")
+def untouched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project for commands that change nothing."""
+    root = tmp_path_factory.mktemp("untouched")
+    copy(root)
+    return root
+
+
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
@@ -121,13 +129,12 @@ def test_the_page_shows_what_is_written():
         ("media", "tests/doubles/media.py is there already"),
     ],
 )
-async def test_a_name_that_cannot_be_is_refused(tmp_path, name, reason):
-    await asyncio.to_thread(copy, tmp_path)
-    before = digests(tmp_path)
-    code, out = await begin(tmp_path, name)
+async def test_a_name_that_cannot_be_is_refused(untouched, name, reason):
+    before = digests(untouched)
+    code, out = await begin(untouched, name)
     assert code == 1
     assert reason in out
-    assert digests(tmp_path) == before
+    assert digests(untouched) == before
 
 
 async def test_a_folder_that_is_not_the_project_is_refused(tmp_path):

@@ -1,6 +1,7 @@
 """Every subject of a clip can be drawn, moves in a seamless loop, and is found by words of its own."""
 
 from collections import Counter
+from functools import cache
 
 import numpy as np
 import pytest
@@ -16,6 +17,12 @@ HOVERING = {Habitat.AIR, Habitat.SPACE, Habitat.UNDERWATER}
 # Each test names all subjects that fail it at once: a sheet of drawings is mended together.
 
 
+@cache
+def draw_once(name: str, phase: float) -> Sprite:
+    """Draw for all tests: a sprite cannot be painted over."""
+    return draw_subject(name, phase, HEIGHT)
+
+
 def draw_exactly(name: str, phase: float) -> NDArray[np.int32]:
     """Draw without the steps into which `draw_subject` divides a loop."""
     subject = SUBJECTS[name]
@@ -25,27 +32,33 @@ def draw_exactly(name: str, phase: float) -> NDArray[np.int32]:
     return brush.picture.astype(np.int32)
 
 
+@cache
+def draw_start(name: str) -> NDArray[np.int32]:
+    """Draw the first moment of a loop, for all tests."""
+    return draw_exactly(name, 0.0)
+
+
 def rows_of(sprite: Sprite) -> NDArray[np.intp]:
     return np.flatnonzero((sprite.picture[..., 3] > 128).any(axis=1))
 
 
 def covers_enough(name: str) -> bool:
-    covers = [float((draw_subject(name, phase, HEIGHT).picture[..., 3] > 128).mean()) for phase in PHASES]
+    covers = [float((draw_once(name, phase).picture[..., 3] > 128).mean()) for phase in PHASES]
     return min(covers) > 0.04 and max(covers) < 0.92
 
 
 def is_premultiplied(name: str) -> bool:
-    picture = draw_subject(name, 0.25, HEIGHT).picture
+    picture = draw_once(name, 0.25).picture
     return picture.dtype == np.uint8 and bool((picture[..., :3] <= picture[..., 3:]).all())
 
 
 def is_as_high_as_asked(name: str) -> bool:
-    rows = np.concatenate([rows_of(draw_subject(name, phase, HEIGHT)) for phase in PHASES])
+    rows = np.concatenate([rows_of(draw_once(name, phase)) for phase in PHASES])
     return 0.55 * HEIGHT < rows.max() - rows.min() + 1 < 1.9 * HEIGHT
 
 
 def stands_on_its_anchor(name: str) -> bool:
-    sprite = draw_subject(name, 0.0, HEIGHT)
+    sprite = draw_once(name, 0.0)
     (x, y), rows = sprite.anchor, rows_of(sprite)
     inside = 0 <= x < sprite.picture.shape[1]
     if SUBJECTS[name].habitat in HOVERING:
@@ -54,15 +67,15 @@ def stands_on_its_anchor(name: str) -> bool:
 
 
 def loops_without_a_jump(name: str) -> bool:
-    return float(np.abs(draw_exactly(name, 0.0) - draw_exactly(name, 1.0 - 1e-7)).mean()) < 0.2
+    return float(np.abs(draw_start(name) - draw_exactly(name, 1.0 - 1e-7)).mean()) < 0.2
 
 
 def moves(name: str) -> bool:
-    return int(np.abs(draw_exactly(name, 0.0) - draw_exactly(name, 0.1)).max()) > 40
+    return int(np.abs(draw_start(name) - draw_exactly(name, 0.1)).max()) > 40
 
 
 def takes_a_colour(name: str) -> bool:
-    natural = draw_subject(name, 0.0, HEIGHT).picture.astype(np.int32)
+    natural = draw_once(name, 0.0).picture.astype(np.int32)
     green = draw_subject(name, 0.0, HEIGHT, (40, 220, 60)).picture.astype(np.int32)
     return float((np.abs(natural - green).max(axis=2) > 20).mean()) > 0.003
 

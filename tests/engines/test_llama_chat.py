@@ -16,7 +16,7 @@ CONTEXT = 512
 
 @pytest.fixture(scope="module")
 def server(weights: Path) -> Iterator[LlamaServer]:
-    server = LlamaServer(LlamaOptions(gguf=weights / "smollm2-135m.gguf", context=CONTEXT, slots=2))
+    server = LlamaServer(LlamaOptions(gguf=weights / "smollm2-135m.gguf", context=CONTEXT, slots=2, threads=1))
     server.start()
     yield server
     server.close()
@@ -29,7 +29,7 @@ def say(server: LlamaServer, text: str = "Hi", **fields: Any) -> httpx.Response:
 
 def post(server: LlamaServer, body: dict[str, Any], key: str | None) -> httpx.Response:
     headers = {} if key is None else {"authorization": f"Bearer {key}"}
-    with httpx.Client(trust_env=False, verify=NO_TLS, timeout=60) as client:
+    with httpx.Client(trust_env=False, verify=NO_TLS, timeout=300) as client:
         return client.post(f"{server.address()}/chat/completions", json=body, headers=headers)
 
 
@@ -58,7 +58,7 @@ def test_nobody_else_gets_an_answer(server: LlamaServer, key: str | None):
 def test_pages_and_gauges_are_switched_off(server: LlamaServer, path: str):
     url = str(server.address()).removesuffix("/v1") + path
     response = httpx.get(
-        url, headers={"authorization": f"Bearer {server.key}"}, trust_env=False, verify=NO_TLS, timeout=60
+        url, headers={"authorization": f"Bearer {server.key}"}, trust_env=False, verify=NO_TLS, timeout=300
     )
     assert response.status_code in {404, 501}
 

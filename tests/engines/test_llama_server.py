@@ -28,7 +28,7 @@ def make(weights: Path) -> Iterator[MakeServer]:
     made: list[LlamaServer] = []
 
     def begin(**options: Any) -> LlamaServer:
-        options = {"gguf": weights / "smollm2-135m.gguf", "context": 256, "slots": 1} | options
+        options = {"gguf": weights / "smollm2-135m.gguf", "context": 256, "slots": 1, "threads": 1} | options
         made.append(LlamaServer(LlamaOptions(**options)))
         return made[-1]
 
@@ -42,7 +42,7 @@ def answers(server: LlamaServer) -> bool:
     body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
     headers = {"authorization": f"Bearer {server.key}"}
     url = f"{server.address()}/chat/completions"
-    return httpx.post(url, json=body, headers=headers, trust_env=False, verify=NO_TLS, timeout=60).status_code == 200
+    return httpx.post(url, json=body, headers=headers, trust_env=False, verify=NO_TLS, timeout=300).status_code == 200
 
 
 def children(parent: int | None = None) -> set[int]:
@@ -64,7 +64,7 @@ def is_there(process_id: int) -> bool:
     return Path(f"/proc/{process_id}").exists()
 
 
-def wait_for(happened: Callable[[], object], seconds: float = 60) -> None:
+def wait_for(happened: Callable[[], object], seconds: float = 300) -> None:
     """Return as soon as it happened."""
     deadline = time.monotonic() + seconds
     while not happened():
@@ -152,7 +152,7 @@ PARENT = """
 import sys
 from pathlib import Path
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
-server = LlamaServer(LlamaOptions(gguf=Path(sys.argv[1]), context=256, slots=1))
+server = LlamaServer(LlamaOptions(gguf=Path(sys.argv[1]), context=256, slots=1, threads=1))
 try:
     print(server.start(), flush=True)
 except ServerFailed as failure:

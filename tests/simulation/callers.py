@@ -1,12 +1,13 @@
 """Callers of the simulation: they submit, retry, double-click, watch, cancel, delete, leave, and pry."""
 
 import asyncio
+import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from simulation.http_caller import CallFailed, HttpAnswer, HttpCaller
-from simulation.world import World
+from simulation.world import Chance, World
 
 EXPECTED: Final = frozenset({200, 202, 204, 402, 404, 409, 410, 429, 503})
 """Statuses that a correct request may get. 404 and 410 are checked where they come."""
@@ -66,7 +67,6 @@ class Caller:
     """By idempotency key."""
     answered: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Job ids by idempotency key, as first answered."""
-    refused: int = 0
     submitted: int = 0
 
     def __post_init__(self) -> None:
@@ -81,14 +81,21 @@ class Caller:
             await asyncio.sleep(self._dice.random() * 2 * seconds / jobs)
             action = self._draw(ACTIONS)
             self._number += 1
-            if not action.startswith("submit") and not self._allows(action):
-                continue
-            tasks.append(asyncio.create_task(self._act(action, self._number)))
+            if action.startswith("submit"):
+                self.submitted += 1
+            if self._allows(action):
+                tasks.append(asyncio.create_task(self._with_dice()._act(action, self._number)))
         await asyncio.gather(*tasks)
 
     def _allows(self, action: str) -> bool:
         name = f"caller {self.account}#{self._number}"
         return self.world.only is None or name in self.world.only or action in ("read", "wait", "list")
+
+    def _with_dice(self) -> "Caller":
+        """Return this caller with dice for one action: they do not change if another action is left out."""
+        acting = copy.copy(self)
+        acting._dice = self.world.chance(f"caller {self.account}#{self._number}")
+        return acting
 
     def _draw(self, kinds: Sequence[tuple[Any, float]]) -> Any:
         thrown = self._dice.random() * sum(weight for _, weight in kinds)
@@ -99,7 +106,7 @@ class Caller:
         return kinds[0][0]
 
     async def _act(self, action: str, number: int) -> None:
-        if action in ("cancel", "delete", "submit twice"):
+        if action not in ("read", "wait", "list"):
             self.world.note(f"{self.account} {action}", f"caller {self.account}#{number}")
         match action:
             case "submit":
@@ -128,12 +135,12 @@ class Caller:
         except CallFailed:
             self.world.counts["calls that failed"] += 1
             return None
+        self.world.recorder.add(f"{self.account} {method} {path} {answer.status} {answer.body!r}")
         if answer.status not in EXPECTED:
             self.world.violate("every answer is expected", f"{method} {path}: {answer.status} {answer.body[:400]!r}")
         return answer
 
     async def _submit(self, number: int, clicks: int) -> None:
-        self.submitted += 1
         self.world.counts["jobs submitted"] += 1
         key = f"{self.account}-{number}"
         script = {"latency": round(self._dice.uniform(0.2, 2.0), 2), **self._draw(SCRIPTS)}
@@ -161,7 +168,7 @@ class Caller:
                 self._hear(key, answer.json)
                 return
             if answer is not None and answer.status in (402, 429):
-                self.refused += 1
+                self.world.counts["jobs refused"] += 1
                 return
             await asyncio.sleep(self._dice.uniform(0.2, 3.0))
 
@@ -174,14 +181,14 @@ class Caller:
             self.promises[key] = Promise(key, job_ids, self.account)
             self.world.counts["jobs accepted"] += len(job_ids)
 
-    def _some_job(self) -> tuple[Promise, str] | None:
+    def _some_job(self, dice: Chance) -> tuple[Promise, str] | None:
         if not self.promises:
             return None
-        promise = self._dice.choice(list(self.promises.values())[-20:])
-        return promise, self._dice.choice(promise.job_ids)
+        promise = dice.choice(list(self.promises.values())[-20:])
+        return promise, dice.choice(promise.job_ids)
 
     async def _read(self, *, wait: bool) -> None:
-        if (found := self._some_job()) is None:
+        if (found := self._some_job(self._dice)) is None:
             return
         promise, job_id = found
         answer = await self._ask("GET", f"/api/v1/jobs/{job_id}" + ("?wait=20" if wait else ""))
@@ -189,7 +196,7 @@ class Caller:
             self.world.violate("an accepted job is never lost", f"{job_id} of {promise.key}")
 
     async def _end(self, action: str) -> None:
-        if (found := self._some_job()) is None:
+        if (found := self._some_job(self._dice)) is None:
             return
         promise, job_id = found
         if action == "cancel":
@@ -201,10 +208,10 @@ class Caller:
 
     async def _pry(self) -> None:
         """Ask for another account's job: it must look like one that does not exist."""
-        strangers = [other for other in self.others if other is not self and other.promises]
+        strangers = [other for other in self.others if other.account != self.account and other.promises]
         if not strangers:
             return
-        found = self._dice.choice(strangers)._some_job()
+        found = self._dice.choice(strangers)._some_job(self._dice)
         if found is None:
             return
         answer = await self._ask("GET", f"/api/v1/jobs/{found[1]}")

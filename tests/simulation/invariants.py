@@ -51,6 +51,7 @@ class Invariants:
         )
         for position, subject, sequence, document in rows:
             self._position = position
+            self._world.recorder.add(f"{position} {subject} {sequence} {bytes(document)!r}")
             if subject.startswith("job_"):  # others announce budgets
                 self._check_event(subject, sequence, bytes(document))
         self.money.check()

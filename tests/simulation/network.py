@@ -186,8 +186,8 @@ class Network:
     def __init__(self, world: World) -> None:
         self._world = world
         self._listeners: dict[tuple[str, int], tuple[VirtualLoop, Factory]] = {}
-        self._pairs: set[tuple[VirtualTransport, VirtualTransport]] = set()
-        self._open: dict[VirtualLoop, set[VirtualTransport]] = {}
+        self._open: dict[VirtualLoop, dict[VirtualTransport, None]] = {}
+        """Open ends by loop. They are dicts, as the order of a set of objects differs from run to run."""
 
     def listen(self, host: str, port: int, loop: VirtualLoop, factory: Factory) -> None:
         """Accept connections for a process."""
@@ -211,8 +211,8 @@ class Network:
         near = VirtualTransport(self, loop, self._world.chance(f"to {host}"))
         far = VirtualTransport(self, listener, self._world.chance(f"from {host}"))
         near.peer, far.peer = far, near
-        self._open.setdefault(loop, set()).add(near)
-        self._open.setdefault(listener, set()).add(far)
+        self._open.setdefault(loop, {})[near] = None
+        self._open.setdefault(listener, {})[far] = None
         listener.call_soon(self._accept, far, accept)
         protocol = factory()
         near.begin(protocol)

@@ -37,6 +37,7 @@ class Receiver:
     def expect(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Check that the first attempts for a job's events are made in order, and are signed."""
         job_id, sequence = _read(body)
+        self.world.recorder.add(f"{self.url} {body!r}")
         seen = self.attempted.setdefault(job_id, [])
         if not headers.get("webhook-signature"):
             self.world.violate("webhooks are signed", job_id)

@@ -17,13 +17,13 @@ from simulation.network import Network
 from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
 from simulation.rules.endings import EndRules
+from simulation.running.sources import SeededSources
 from simulation.store import PostgresStore, SharedStore, SqliteStore
 from simulation.vendors import VendorDouble
 from simulation.world import EPOCH, World
 from sqlalchemy import Connection
 
 from penstock.accounts.administration import ensure_account, issue_key
-from penstock.domain import ids
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
@@ -114,7 +114,7 @@ def _found(connection: Connection, seed: int) -> dict[str, str]:
 
 @cache
 def _sqlite_template() -> bytes:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, SeededSources("template", lambda: 0.0):
         url = f"sqlite:///{folder}/template.db"
         engine = connect.make_engine(url)
         connect.prepare(engine)
@@ -141,8 +141,7 @@ class Scenario:
         self.world = world = World(seed, only=only)
         self._jobs, self._chat_requests = _divide(seed, jobs, chat)
         self._seconds = seconds
-        random.seed(seed)
-        self._former_ids = ids.use(ids.IdSource(self._nanoseconds, random.Random(f"{seed}/ids").randbytes))
+        self._sources = SeededSources(seed, lambda: world.now)
         is_file = connect.is_file(database_url)
         self.settings = _load(database_url)
         self.store: SharedStore = (
@@ -178,9 +177,6 @@ class Scenario:
         self.invariants.pace.is_calm = self.faults.character.is_calm
         self.invariants.pace.seats = dict(SEATS)
         self._patience = PATIENCE_SECONDS if seed % PATIENT_SEEDS == 0 else 0.0
-
-    def _nanoseconds(self) -> int:
-        return int(self.world.wall() * 1e9)
 
     # -- processes
 
@@ -263,7 +259,7 @@ class Scenario:
         self.world.is_over = True
         for process in list(self.processes):
             process.loop.is_dead = True
-        ids.use(self._former_ids)
+        self._sources.close()
         self.store.close()
 
 

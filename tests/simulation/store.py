@@ -157,7 +157,9 @@ class PostgresStore(SharedStore):
     has_doubt = True
 
     def __init__(self, world: World, url: str) -> None:
-        engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool)
+        engine = create_engine(
+            make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool, isolation_level="AUTOCOMMIT"
+        )
         super().__init__(world, engine)
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.execute("SET search_path = simulation, pg_catalog, public")
@@ -166,31 +168,23 @@ class PostgresStore(SharedStore):
         kept = ("alembic_version", "schema_support")
         names = [name for name in metadata.tables if name not in kept]
         self.driver.execute(f"TRUNCATE {', '.join(names)} RESTART IDENTITY")
-        self.driver.commit()
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
-        """Run a transaction at the world's time."""
+        """Run a transaction at the world's time, with as few round trips as possible."""
         topics: set[str] = set()
         self.connection.info[RUNG] = topics
-        self.driver.execute("SELECT set_config('simulation.now', %s, true)", (repr(EPOCH + self._world.now),))
+        self.driver.execute(f"BEGIN; SET LOCAL simulation.now = '{EPOCH + self._world.now!r}'")
         try:
             result = function(self.connection)
         except BaseException:
-            self._end(commit=False)
+            self.driver.execute("ROLLBACK")
             raise
-        self._end(commit=commit)
+        self.driver.execute("COMMIT" if commit else "ROLLBACK")
         return result, topics
-
-    def _end(self, *, commit: bool) -> None:
-        if self.connection.in_transaction():
-            self.connection.commit() if commit else self.connection.rollback()
-        self.driver.commit() if commit else self.driver.rollback()
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        rows = self.driver.execute(statement, values).fetchall()
-        self.driver.rollback()
-        return rows
+        return self.driver.execute(statement, values).fetchall()
 
     def close(self) -> None:
         """Return the connection."""
@@ -261,6 +255,7 @@ class VirtualDatabase(Database):
 
     def _serve(self, function: Callable[[Connection], Any], answer: Any, fault: str | None, is_write: bool) -> None:
         store = self._store
+        self._world.recorder.add(f"{self.loop.name} {'writes' if is_write else 'reads'} {fault}")
         if self.loop.is_dead and not (is_write and store.has_doubt and self._chance.random() < 0.5):
             return
         if is_write and store.doubt_until > self._world.now:

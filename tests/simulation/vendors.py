@@ -59,6 +59,7 @@ class VendorDouble:
 
     def answer(self, method: str, path: str, body: bytes, *, is_repeat: bool = False) -> Reply:
         """Answer one request; raise ConnectionResetError if the reply is lost."""
+        self.world.recorder.add(f"{self.name} {method} {path} {body!r}")
         parts = urlsplit(path)
         match (method, parts.path.strip("/").split("/")):
             case ("POST", ["orders"]):

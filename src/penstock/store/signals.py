@@ -40,17 +40,18 @@ class Signals:
     """Topics and their listeners; used on the event loop only."""
 
     def __init__(self) -> None:
-        self._subscriptions: defaultdict[str, set[Subscription]] = defaultdict(set)
+        self._subscriptions: defaultdict[str, dict[Subscription, None]] = defaultdict(dict)
+        """Listeners by topic, in the order in which they came: a set of them would have none."""
 
     @contextmanager
     def listen(self, topic: str) -> Generator[Subscription]:
         """Listen to a topic while the block runs."""
         subscription = Subscription()
-        self._subscriptions[topic].add(subscription)
+        self._subscriptions[topic][subscription] = None
         try:
             yield subscription
         finally:
-            self._subscriptions[topic].discard(subscription)
+            self._subscriptions[topic].pop(subscription, None)
             if not self._subscriptions[topic]:
                 del self._subscriptions[topic]
 

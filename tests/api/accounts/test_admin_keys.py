@@ -217,7 +217,7 @@ async def test_the_old_key_works_beside_the_new_one_for_the_overlap(start):
     await make_account(admin)
     budgets = [{"period": "month", "cap": "3"}]
     old = await make_key(admin, name="site", endpoints=["read"], limits={"concurrent_jobs": 3}, budgets=budgets)
-    new = await call(admin, "POST", f"/keys/{old['public_id']}/rotate", {"overlap_seconds": 3}, 201)
+    new = await call(admin, "POST", f"/keys/{old['public_id']}/rotate", {"overlap_seconds": 900}, 201)
     same = ("account", "account_id", "name", "models", "endpoints", "expires_at", "limits", "budgets", "lineage")
     assert {name: new[name] for name in same} == {name: old[name] for name in same}
     assert new["public_id"] != old["public_id"]
@@ -225,10 +225,12 @@ async def test_the_old_key_works_beside_the_new_one_for_the_overlap(start):
     replaced = await call(admin, "GET", f"/keys/{old['public_id']}")
     assert (replaced["replaced_by"], replaced["status"]) == (new["public_id"], "active")
     ends = moment(replaced["expires_at"]) - moment(new["created_at"])
-    assert abs(ends - timedelta(seconds=3)) < timedelta(milliseconds=5)
+    assert abs(ends - timedelta(seconds=900)) < timedelta(milliseconds=5)
+    last = await call(admin, "POST", f"/keys/{new['public_id']}/rotate", {"overlap_seconds": 1}, 201)
+    replaced = await call(admin, "GET", f"/keys/{new['public_id']}")
     await asyncio.sleep(max(0.0, (moment(replaced["expires_at"]) - datetime.now(UTC)).total_seconds()))
-    assert await use(server, old["key"]) == (401, "expired_api_key")
-    assert await use(server, new["key"]) == (200, None)
+    assert await use(server, new["key"]) == (401, "expired_api_key")
+    assert await use(server, last["key"]) == (200, None)
 
 
 async def test_keys_of_one_lineage_share_limits_and_budgets(start):

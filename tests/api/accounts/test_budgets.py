@@ -8,6 +8,7 @@ import pytest
 from chat_steps import HELLO, chatting
 from conftest import MODEL, Server
 from openai_replies import GREETING, PROMPT_TOKENS, pieces_of
+from steps import until
 
 from penstock.domain.budgets import Budget, Payer, Period
 from penstock.domain.money import format_usd
@@ -105,19 +106,23 @@ async def test_jobs_hold_their_price_and_settle_once(start):
     server = await start(PRICED)
     client = await server.sign_in(budgets={"total": "0.70"})
     payer = await payer_of(server, client)
-    body = {"model": MODEL, "input": [{"params": {"script": {"latency": 1.5}}}]}
+    body = {"model": MODEL, "input": [{"params": {"script": {"latency": 3600, "progress": False}}}]}
     first = await client.post("/model/v1/generation", json=body)
     assert first.status_code == 202, first.text
     assert await standing(server, payer) == (0, 300_000_000)
-    failing = {"model": MODEL, "input": [{"params": {"script": {"latency": 1.5, "ending": "failed"}}}]}
+    failing = {
+        "model": MODEL,
+        "input": [{"params": {"script": {"latency": 3600, "progress": False, "ending": "failed"}}}],
+    }
     second = await client.post("/model/v1/generation", json=failing)
     third = await client.post("/model/v1/generation", json=body)
     assert (second.status_code, third.status_code) == (202, 402)
     told = third.json()["error"]
     assert (told["spent"], told["held"], told["cap"], told["needed"]) == ("0.00", "0.60", "0.70", "0.30")
-    done = [
-        (await client.get(f"/api/v1/jobs/{made.json()['id']}", params={"wait": 60})).json() for made in (first, second)
-    ]
+    for made in (first, second):
+        await until(client, made.json()["id"], phase="generating")
+    server.age_orders()
+    done = [await server.finish(made.json()["id"]) for made in (first, second)]
     assert [job["charged"] for job in done] == [True, False]
     assert [job["cost"]["final"] for job in done] == ["0.30", "0.00"]
     assert await standing(server, payer) == (300_000_000, 0)

@@ -12,7 +12,8 @@ from conftest import Server
 
 MODEL = "smollm2-135m"
 CHAT = "/llm/chat/completions"
-SMALL = "[vendors.local]\ncontext = 1024\n"
+SMALL = "[vendors.local]\ncontext = 1024\nthreads = 1\n"
+"""One thread: several that wait for each other on a busy machine take far more of it."""
 HELLO: list[Any] = [{"role": "user", "content": "Say hello."}]
 LONG = {"max_tokens": 4000, "ignore_eos": True, "stream": True}
 """More than anyone waits for."""

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import json
-import time
 from typing import Any
 
 import pytest
@@ -133,11 +132,12 @@ async def test_every_upstreams_framing_becomes_ours(wire, model):
 
 
 async def test_an_upstream_that_does_not_hang_up_is_not_waited_for(chat, wire):
-    began = time.monotonic()
+    now = asyncio.get_running_loop().time
+    began = now()
     for _ in range(2):
         await wire.ask("linger:30", stream=True)
         assert events_of((await wire.reply())[2])[-1] == DONE
-    assert time.monotonic() - began < 25
+    assert now() - began < 25
     await chat.double.until(lambda double: not double.open)
 
 
@@ -181,10 +181,11 @@ async def test_an_error_before_the_first_byte_is_a_status(wire):
 async def test_silence_before_the_first_byte_is_a_timeout_and_no_heartbeat_hides_it(start):
     options = {"vendor": "first_byte_seconds = 0.4", "toml": "[chat]\nheartbeat_seconds = 0.1"}
     async with chatting(start, **options) as chat, connect(chat) as wire:
-        began = time.monotonic()
+        now = asyncio.get_running_loop().time
+        began = now()
         await wire.ask("silent:30", stream=True)
         check_error(*await wire.reply(), 504, "upstream_timeout")
-        assert 0.3 < time.monotonic() - began < 20
+        assert 0.3 < now() - began < 20
 
 
 async def test_heartbeats_are_comments_between_events(start):

@@ -262,7 +262,7 @@ async def test_no_count_that_a_vendor_tells_stops_the_records(start, count, stre
         server = await start(chat_canned.settings_of(upstream, price=PRICE))
         for _ in range(2):
             assert (await ask(server, "canned", stream=stream)).status_code == 200
-            await asyncio.sleep(0.3)  # the first is on its way to the store before the second comes
+            await server.gateway.usage_writer.flush()  # the first is in the store before the second comes
         found = [record.usage for record in await records(server, 2)]
         assert [usage.estimated for usage in found] == [count > 0] * 2  # cut to what can be true
         for usage in found:

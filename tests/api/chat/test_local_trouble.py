@@ -10,10 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from chat_wire import events_of
 from conftest import Server, Start
 from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, unread_at, until, until_it_works
 
 from penstock.settings.tables import load
+from penstock_engines.llama.llama_server import LlamaServer
 
 
 @pytest.fixture(autouse=True)
@@ -26,17 +28,25 @@ def nothing_is_left_behind() -> Iterator[None]:
         time.sleep(0.01)
 
 
+def llama_of(server: Server) -> LlamaServer:
+    """Return the chat server that the gateway uses at present."""
+    found = server.gateway.offers.chat_vendors["local"].server
+    assert isinstance(found, LlamaServer)
+    return found
+
+
 async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start: Start):
     server = await start(SMALL + "max_concurrent = 2\n")
-    begun = [await begin(server, max_tokens=120) for _ in range(2)]
+    await answer(server)
     (child,) = children()
     os.kill(child, signal.SIGSTOP)  # neither ends while we look
+    begun = [asyncio.create_task(ask(server, stream=True)) for _ in range(2)]
+    await until(lambda: llama_of(server)._busy == 2)
     for refused in [await ask(server), await ask(server, stream=True)]:
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "queue_full")
         assert int(refused.headers["retry-after"]) >= 1
     os.kill(child, signal.SIGCONT)
-    rests = await asyncio.gather(*(streaming.rest() for streaming in begun))
-    assert [rest[-1] for rest in rests] == ["[DONE]", "[DONE]"]
+    assert [events_of(response.content)[-1] for response in await asyncio.gather(*begun)] == [b"[DONE]", b"[DONE]"]
     assert (await ask(server)).status_code == 200
 
 
@@ -66,9 +76,7 @@ async def test_a_question_that_comes_while_it_dies_is_asked_of_the_next(start: S
     (child,) = children()
     os.kill(child, signal.SIGSTOP)  # what comes now waits in the system, and is never read
     asking = asyncio.create_task(ask(server, stream=stream))
-    vendor = server.gateway.offers.chat_vendors["local"]
-    assert vendor.server is not None
-    port = int((vendor.server.address() or "").rpartition(":")[2].removesuffix("/v1"))
+    port = int((llama_of(server).address() or "").rpartition(":")[2].removesuffix("/v1"))
     await until(lambda: unread_at(port))
     os.kill(child, signal.SIGKILL)
     response = await asking
@@ -78,7 +86,7 @@ async def test_a_question_that_comes_while_it_dies_is_asked_of_the_next(start: S
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_nobody_works_for_a_caller_who_left(start: Start, stream: bool):
-    server = await start("[vendors.local]\nslots = 1\nmax_concurrent = 1\n")
+    server = await start("[vendors.local]\nslots = 1\nmax_concurrent = 1\nthreads = 1\n")
     await answer(server)
     (child,) = children()
     if stream:
@@ -125,15 +133,20 @@ async def reload(server: Server, toml: str) -> None:
 
 async def test_a_change_of_settings_lets_streams_finish(start: Start):
     server = await start(SMALL)
-    streaming = await begin(server, max_tokens=150)
+    streaming = await begin(server)
     (old,) = children()
-    os.kill(old, signal.SIGSTOP)  # the stream cannot end before the change, however fast it speaks
-    await reload(server, "[vendors.local]\ncontext = 512\n")
+    os.kill(old, signal.SIGSTOP)  # neither can end before the change, however fast it speaks
+    short = asyncio.create_task(ask(server, stream=True))
+    await until(lambda: llama_of(server)._busy == 2)
+    await reload(server, "[vendors.local]\ncontext = 512\nthreads = 1\n")
     assert children() == {old}
     assert (await ask(server)).status_code == 200
     assert children() - {old}
     os.kill(old, signal.SIGCONT)
-    assert (await streaming.rest())[-1] == "[DONE]"
+    assert events_of((await short).content)[-1] == b"[DONE]"
+    assert '"finish_reason":null' in await streaming.next()
+    assert old in children()
+    await streaming.response.aclose()
     await until(lambda: old not in children())
     assert len(children()) == 1
     too_long = [{"role": "user", "content": "word " * 600}]
@@ -169,9 +182,7 @@ async def test_all_who_wait_for_the_start_leave_threads_for_everyone_else(start:
     waiting[0].cancel()  # who was the first may leave
     async with asyncio.timeout(60):
         await asyncio.to_thread(int)
-    vendor = server.gateway.offers.chat_vendors["local"]
-    assert vendor.server is not None
-    assert vendor.server.address() is None  # all that while it was starting
+    assert llama_of(server).address() is None  # all that while it was starting
     os.kill(child, signal.SIGCONT)
     assert {response.status_code for response in await asyncio.gather(*waiting[1:])} == {400}  # by the server itself
     assert len(children()) == 1

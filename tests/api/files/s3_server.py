@@ -18,7 +18,7 @@ from ports import free_port
 BUCKET = "penstock-assets"
 KEY_ID, SECRET = "AKIAPENSTOCK", "not-a-secret"
 IDENTITY = {"name": "p", "actions": ["Admin"], "credentials": [{"accessKey": KEY_ID, "secretKey": SECRET}]}
-START_SECONDS = 100
+START_SECONDS = 300
 
 
 class S3Server:

@@ -238,12 +238,16 @@ async def test_jobs_side_by_side_each_come_to_their_own_end(start: Start):
     figure, nothing = await upload(server, draw_figure()), await upload(server, png(40, 40, 8, 6))
     films = [(await server.submit(VIDEO, prompt=text, resolution="1080p"))["id"] for text in ("waves", "rain", "snow")]
     models = [(await server.submit(MODEL, file=file, face_limit=500))["id"] for file in (figure, nothing, figure)]
+    engines: list[int] = []
     for job_id in films:
         assert (await await_frames(server, job_id))["error"] is None
+        engines.append(await find_engine(job_id))
+        os.kill(engines[-1], signal.SIGSTOP)  # it has begun; the rest of the film would only cost time
     canceled, starved, crashed = films
     await cancel(server.client, canceled)
-    os.kill(await find_engine(starved), signal.SIGKILL)
-    os.kill(await find_engine(crashed), signal.SIGSEGV)
+    os.kill(engines[1], signal.SIGKILL)
+    os.kill(engines[2], signal.SIGSEGV)
+    os.kill(engines[2], signal.SIGCONT)
     ends = {job_id: await finish(server, job_id) for job_id in films + models}
     assert [ends[job_id]["status"] for job_id in films] == ["canceled", "failed", "failed"]
     assert [ends[job_id]["status"] for job_id in models] == ["succeeded", "failed", "succeeded"]

@@ -49,13 +49,15 @@ def check_record(record: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("ending", ["succeeded", "failed", "filtered"])
 async def test_every_field_is_there_at_every_stage(server, ending):
-    record = await server.submit(MODEL, face_limit=100, script={"latency": 0.4, "ending": ending})
+    record = await server.submit(MODEL, face_limit=100, script={"latency": 3600, "progress": False, "ending": ending})
     seen = {record["status"]}
     async with asyncio.timeout(60):
         while not record["done"]:
             check_record(record)
             record = (await server.client.get(f"/api/v1/jobs/{record['id']}")).json()
             seen.add(record["status"])
+            if record["status"] == "running":
+                server.age_orders()
     check_record(record)
     assert {"queued", "running"} <= seen
     assert record["status"] == ("succeeded" if ending == "succeeded" else "failed")

@@ -122,25 +122,28 @@ async def test_a_video_of_another_ratio_is_no_success(server):
 
 async def test_the_time_left_is_told_once_such_jobs_have_run(server):
     untold = {"progress": False}
-    first = await order(server.client, {"latency": 0.8, **untold})
+    first = await order(server.client, {"latency": 3600, **untold})
     assert (await until(server.client, first["id"], phase="generating"))["eta_seconds"] is None
+    server.age_orders()
     done = await server.finish(first["id"])
     assert done["status"] == "succeeded"
     took = datetime.fromisoformat(done["finished_at"]) - datetime.fromisoformat(done["started_at"])
-    second = await order(server.client, {"latency": 30, **untold})
+    second = await order(server.client, {"latency": 3600, **untold})
     running = await until(server.client, second["id"], phase="generating")
     assert 0 <= running["eta_seconds"] <= took.total_seconds() + 1
     model = (await server.client.get(f"/api/v1/models/{MODEL}")).json()
     assert model["typical_seconds"]["jobs"] == 1
 
 
-async def test_what_the_vendor_tells_of_progress_is_passed_on(server):
-    job = await order(server.client, {"latency": 40, "queued": 3})
+async def test_what_the_vendor_tells_of_progress_is_passed_on(server, monkeypatch):
+    monkeypatch.setattr("penstock.jobs.polling.MAX_INTERVAL_SECONDS", 0.2)  # however long it takes
+    job = await order(server.client, {"latency": 7200, "queued": 3600})
     waiting = await until(server.client, job["id"], queue_position=1)
     assert waiting["status"] == "running"
+    server.age_orders()
     running = await until(server.client, job["id"], queue_position=None)
     assert 0 < running["progress"] < 1
-    assert 0 <= running["eta_seconds"] < 40
+    assert 0 <= running["eta_seconds"] < 3600
     assert 0 < running["poll_after_ms"] <= 5000
 
 

@@ -20,8 +20,10 @@ def moment(text: str) -> datetime:
 
 
 async def test_a_record_has_every_field_from_open_to_done(server):
-    job = await order(server.client, {"latency": 1, **FAILS})
+    job = await order(server.client, {"latency": 3600, "progress": False, **FAILS})
+    await until(server.client, job["id"], phase="generating")
     open_answer = await server.client.get(f"/api/v1/jobs/{job['id']}")
+    server.age_orders()
     opened, done = open_answer.json(), await server.finish(job["id"])
     assert set(job) == set(opened) == set(done) == FIELDS
     assert not opened["done"]
@@ -82,15 +84,14 @@ async def test_a_key_that_may_only_read_cannot_cancel_or_delete(server):
 
 async def test_wait_holds_until_done_and_no_longer(server):
     slow, stuck = await order(server.client, {"latency": 0.5, **FAILS}), await order(server.client, NEVER)
-    begun = time.monotonic()
-    assert (await look(server.client, slow["id"], wait=60))["status"] == "failed"
-    assert time.monotonic() - begun < 40
-    begun = time.monotonic()
-    assert (await look(server.client, slow["id"], wait=60))["status"] == "failed"
-    assert time.monotonic() - begun < 40
-    begun = time.monotonic()
+    now = asyncio.get_running_loop().time  # it hardly runs while the machine is held up
+    for _ in range(2):
+        begun = now()
+        assert (await look(server.client, slow["id"], wait=60))["status"] == "failed"
+        assert now() - begun < 40
+    begun = now()
     assert not (await look(server.client, stuck["id"], wait=1))["done"]
-    assert 0.95 <= time.monotonic() - begun < 40
+    assert 0.95 <= now() - begun < 40
     for wrong in ("0", "61", "-1", "1.5", "abc", "", "\u0661"):
         answer = await server.client.get(f"/api/v1/jobs/{stuck['id']}", params={"wait": wrong})
         assert answer.status_code == 400, wrong
@@ -141,11 +142,12 @@ async def test_a_cached_record_never_keeps_links_that_are_over(start):
     first = await server.client.get(path)
     async with asyncio.timeout(60):
         while True:
+            asked = time.monotonic()
             again = await server.client.get(path, headers={"if-none-match": first.headers["etag"]})
             if again.status_code == 200:
                 break
             link = await server.client.head(first.json()["outputs"][0]["url"], headers={"authorization": ""})
-            assert link.status_code == 200
+            assert link.status_code == 200 or time.monotonic() - asked > 0.5  # a busy machine: it was over meanwhile
             await asyncio.sleep(0.05)
 
 
@@ -308,9 +310,10 @@ async def test_canceling_twice_or_too_late_changes_nothing(server):
 
 
 async def test_a_vendor_that_cannot_stop_goes_on_and_its_result_is_kept(server):
-    job = await order(server.client, {"cancelable": False, "latency": 1})
+    job = await order(server.client, {"cancelable": False, "latency": 3600, "progress": False})
     await until(server.client, job["id"], phase="generating")
     await cancel(server.client, job["id"])
+    server.age_orders()
     done = await server.finish(job["id"])
     assert (done["status"], done["attempts"][0]["outcome"]) == ("succeeded", "succeeded")
     assert any("cannot stop" in warning for warning in done["warnings"])

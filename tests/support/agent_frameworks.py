@@ -1,0 +1,34 @@
+"""Frameworks that people build agents with: imported by those who use them, as that takes seconds."""
+
+import warnings
+
+import tiktoken.load as tiktoken_load
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what the frameworks do at import is not ours to mend
+    from langchain_core.messages import HumanMessage, ToolMessage
+    from langchain_core.tools import tool
+    from langchain_openai import ChatOpenAI
+    from pydantic_ai import Agent, ModelHTTPError
+    from pydantic_ai.models.openai import OpenAIChatModel
+    from pydantic_ai.output import NativeOutput
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+__all__ = [
+    "Agent",
+    "ChatOpenAI",
+    "HumanMessage",
+    "ModelHTTPError",
+    "NativeOutput",
+    "OpenAIChatModel",
+    "OpenAIProvider",
+    "ToolMessage",
+    "get_weather",
+    "tiktoken_load",
+]
+
+
+@tool
+def get_weather(city: str) -> str:
+    """Tell the weather of a city."""
+    return f"sun in {city}"
