@@ -181,7 +181,7 @@ class World:
             if handle._cancelled or loop.is_dead:
                 continue
             if when > until:
-                heapq.heappush(timers, (when, next(self.numbers), loop, handle))
+                heapq.heappush(timers, (when, number, loop, handle))
                 break
             self.now = max(self.now, when)
             loop.add_ready(handle)
