@@ -12,6 +12,7 @@ import httpx
 from aiohttp import web
 from chat_steps import HELLO, settings_of
 from conftest import MODEL, Server, Start
+from crew import loop_time
 from openai_double import OpenAIDouble
 from postgres import PostgresServer
 from steps import refused
@@ -80,9 +81,9 @@ class Site:
 
     async def back(self, client: httpx.AsyncClient | None = None) -> float:
         """How long it takes until requests are served again."""
-        begun = time.monotonic()
+        begun = loop_time()
         await until_answered(client or self.client, "/api/v1/jobs", 200)
-        return time.monotonic() - begun
+        return loop_time() - begun
 
 
 @asynccontextmanager
@@ -94,7 +95,7 @@ async def site_of(start: Start, folder: Path, store: PostgresServer, url: str, m
         yield Site(server, double, upstream, store)
 
 
-async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+async def until(condition: Callable[[], Any], seconds: float = 300.0) -> None:
     """Wait until something is so."""
     give_up_at = time.monotonic() + seconds
     while not condition():
@@ -102,7 +103,7 @@ async def until(condition: Callable[[], Any], seconds: float = 60.0) -> None:
         await asyncio.sleep(0.01)
 
 
-async def until_answered(client: httpx.AsyncClient, path: str, status: int, seconds: float = 60.0) -> httpx.Response:
+async def until_answered(client: httpx.AsyncClient, path: str, status: int, seconds: float = 300.0) -> httpx.Response:
     """Ask until the answer has this status."""
     async with asyncio.timeout(seconds):
         while True:
@@ -114,9 +115,9 @@ async def until_answered(client: httpx.AsyncClient, path: str, status: int, seco
 
 async def timed(answer: Awaitable[httpx.Response]) -> tuple[httpx.Response, float]:
     """The answer, and how long it took."""
-    begun = time.monotonic()
+    begun = loop_time()
     response = await answer
-    return response, time.monotonic() - begun
+    return response, loop_time() - begun
 
 
 def check_away(response: httpx.Response, seconds: float, most: float = PATIENCE_SECONDS) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import httpx
 import psycopg
 import pytest
 from conftest import MODEL, Start, client_of
+from crew import loop_time
 from fault_machines import Machines, machines_on
 from fault_steps import check_away, timed, until, until_answered, withhold
 from fleet_machines import Machine
@@ -32,7 +32,7 @@ async def machines(postgres_store_url: str, tmp_path: Path) -> AsyncGenerator[Ma
 async def until_listening(machine: Machine) -> httpx.AsyncClient:
     """A client, once somebody listens."""
     client = client_of(machine.url, None)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             try:
                 assert (await client.get("/healthz")).status_code == 200
@@ -56,10 +56,10 @@ async def test_who_starts_without_a_database_waits_for_it(machines: Machines, po
             check_away(*await timed(gateway.post("/llm/chat/completions", headers=headers, json={})), most=1)
     finally:
         postgres_server.start()
-    begun = time.monotonic()
+    begun = loop_time()
     for client in (gateway, worker):
         await until_answered(client, "/readyz", 200)
-    assert time.monotonic() - begun < TAKEOVER_SECONDS
+    assert loop_time() - begun < TAKEOVER_SECONDS
     assert (await gateway.get("/api/v1/jobs")).status_code == 401
     postgres_server.stop()
     try:
@@ -86,7 +86,7 @@ async def owner_of(connection: "psycopg.AsyncConnection[Any]", job_id: str) -> s
 
 async def holder(machines: Machines, connection: "psycopg.AsyncConnection[Any]", job_id: str) -> Machine:
     """The worker that has the job."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             name = await owner_of(connection, job_id)
             for machine in machines.machines:
@@ -109,9 +109,9 @@ async def test_jobs_of_workers_that_die_or_freeze_are_finished_by_others(
         await until(lambda: machines.double.counts()["orders"] == 1)
         victim = await holder(machines, connection, killed["id"])
         await victim.kill()
-        begun = time.monotonic()
+        begun = loop_time()
         await holder(machines, connection, killed["id"])
-        assert time.monotonic() - begun < TAKEOVER_SECONDS
+        assert loop_time() - begun < TAKEOVER_SECONDS
         await victim.start()
         frozen = await server.submit(MODEL, script={"latency": 7})
         await until(lambda: machines.double.counts()["orders"] == 2)
@@ -167,18 +167,18 @@ async def test_old_and_new_serve_side_by_side_until_the_schema_says_otherwise(
         async with client_of(old.url, await server.new_key()) as client:
             assert (await client.get("/api/v1/jobs")).status_code == 200
             connection.execute(FAR_FUTURE)
-            begun = time.monotonic()
+            begun = loop_time()
             for each in (server.client, client):
-                ready = await until_answered(each, "/readyz", 503, seconds=30)
+                ready = await until_answered(each, "/readyz", 503, seconds=300)
                 assert ready.json()["checks"]["store"] == "is of a newer version"
                 check_away(*await timed(each.get("/api/v1/jobs")), most=1)
-            assert time.monotonic() - begun < 30
+            assert loop_time() - begun < 30
             new = await machines.start("serve", wait=False)
             assert new.process is not None
-            assert await asyncio.wait_for(new.process.wait(), 60) != 0
+            assert await asyncio.wait_for(new.process.wait(), 300) != 0
             assert "knows" in new.log.read_text()
             connection.execute("UPDATE alembic_version SET version_num = '0900'")
             for each in (server.client, client):
-                await until_answered(each, "/api/v1/jobs", 200, seconds=30)
+                await until_answered(each, "/api/v1/jobs", 200, seconds=300)
     assert (await server.finish(before["id"]))["status"] == "succeeded"
     assert machines.double.counts() == {"orders": 2, "jobs": 2, "duplicates": 0}

@@ -183,7 +183,7 @@ class Office(RuleBasedStateMachine):
 
     @invariant()
     def every_budget_stands_once(self):
-        owners = list({key.lineage for key in self.known.values()})
+        owners = sorted({key.lineage for key in self.known.values()})
         stands = budget_rows.standings(self.store, owners, self.now)
         told = {(each.budget.owner, each.budget.period): each.budget for group in stands.values() for each in group}
         assert told == {place: allowance.budget_of(place[0]) for place, allowance in self.budgets.items()}

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-import time
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -121,10 +120,10 @@ async def test_a_server_that_stays_away_is_told_soon_and_found_again(database, p
     database.patience = 1.0
     postgres_server.stop()
     try:
-        begun = time.monotonic()
+        begun = asyncio.get_running_loop().time()
         told = await at_once(accept(database), count(database, "jobs"), database.settled())
         assert [type(each) for each in told] == [StoreUnavailable] * 3
-        assert time.monotonic() - begun < 20
+        assert asyncio.get_running_loop().time() - begun < 20
     finally:
         postgres_server.start()
     database.patience = 60
@@ -137,10 +136,10 @@ async def test_a_server_that_hangs_keeps_nobody_and_no_thread(database, postgres
     database.patience = 1.0
     await at_once(*(accept(database) for _ in range(8)))
     with postgres_server.frozen():
-        begun = time.monotonic()
+        begun = asyncio.get_running_loop().time()
         told = await at_once(*(accept(database) for _ in range(12)), *(count(database, "jobs") for _ in range(12)))
         assert {type(each) for each in told} == {StoreUnavailable}
-        assert time.monotonic() - begun < 30
+        assert asyncio.get_running_loop().time() - begun < 30
     database.patience = 60
     await accept(database)
     assert await count(database, "jobs") >= 9

@@ -243,8 +243,8 @@ async def test_a_backlog_of_full_endpoints_hides_nothing(database):
     """The oldest thousand are of endpoints that have no place: what is due behind them is found all the same."""
     for account in ("acct_one", "acct_two"):
         await database.write(webhook_rows.add, make_endpoint(1, account))
-    for number in range(500):
-        await accept(database, account_id=("acct_one", "acct_two")[number % 2])
+    backlog = [make_job(account_id=("acct_one", "acct_two")[number % 2]) for number in range(500)]
+    await database.write(job_rows.insert_all, backlog, NOW)
     places = WebhookSlots()
     assert len(await claim_by(database, places)) == 2
     await database.write(webhook_rows.add, make_endpoint(2))

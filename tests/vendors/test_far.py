@@ -394,9 +394,9 @@ async def test_a_vendors_limit_holds_and_nobody_is_forgotten(far, double, monkey
     double.fault(count, "POST", "/orders", times=8)
     server = await far("max_concurrent = 2", jobs__max_held=3)
     accepted = [await server.submit(script={"latency": 0.1}) for _ in range(8)]
-    begun = time.monotonic()
+    begun = asyncio.get_running_loop().time()
     done = await asyncio.gather(*(server.finish(job["id"]) for job in accepted))
     assert {job["status"] for job in done} == {"succeeded"}
     assert max(at_once) <= 2
-    assert time.monotonic() - begun < 40  # less than the dispatcher's safety net
+    assert asyncio.get_running_loop().time() - begun < 40  # less than the dispatcher's safety net
     check_one_order(double, 8)

@@ -6,7 +6,8 @@ import importlib
 import json
 import logging
 import shutil
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
@@ -63,21 +64,37 @@ def gateway(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, weights
     return begin
 
 
+House = tuple[MediaDouble, Any]
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def house(kind: type[MediaDouble], gateway: Open) -> AsyncGenerator[tuple[MediaDouble, Any]]:
-    """A double, and a gateway whose first vendor it is: one for all tests of the vendor."""
-    async with listening(kind()) as double, gateway(double.settings()) as server:
-        yield double, server
+async def houses(gateway: Open) -> AsyncGenerator[Callable[[type[MediaDouble]], Awaitable[House]]]:
+    """Find a double, and a gateway whose first vendor it is: one of each for all tests of the vendor."""
+    async with AsyncExitStack() as opened:
+        known: dict[type[MediaDouble], House] = {}
+
+        async def find(kind: type[MediaDouble]) -> House:
+            if kind not in known:
+                double = await opened.enter_async_context(listening(kind()))
+                known[kind] = double, await opened.enter_async_context(gateway(double.settings()))
+            return known[kind]
+
+        yield find
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def double(house: tuple[MediaDouble, Any]) -> MediaDouble:
+async def house(kind: type[MediaDouble], houses: Callable[[type[MediaDouble]], Awaitable[House]]) -> House:
+    return await houses(kind)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def double(house: House) -> MediaDouble:
     await house[0].forget()
     return house[0]
 
 
 @pytest.fixture
-def server(house: tuple[MediaDouble, Any]) -> Any:
+def server(house: House) -> Any:
     return house[1]
 
 
@@ -256,7 +273,7 @@ async def test_poll_trouble(server, double, way):
 
 async def until_polled(double: MediaDouble, times: int) -> None:
     """Wait until orders were asked for so often."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while double.count(*double.poll_call) < times:  # noqa: ASYNC110  nobody rings for it
             await asyncio.sleep(0.01)
 

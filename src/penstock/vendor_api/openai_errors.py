@@ -104,7 +104,8 @@ def _join_reasons(value: Any, depth: int = _MAX_DEPTH) -> str:
         items = cast("list[Any]", value)
         return "; ".join(filter(None, (_join_reasons(item, depth - 1) for item in items[:_MAX_REASONS])))
     error = _as_object(value)
-    text = next(filter(None, (_join_reasons(error.get(name), depth - 1) for name in _WORDS)), "") if depth else ""
+    inner = (_join_reasons(error[name], depth - 1) for name in _WORDS if name in error)
+    text = next(filter(None, inner), "") if depth else ""
     place = _join_place(error.get("loc"))
     return f"{place}: {text}" if place and text else text
 

@@ -74,12 +74,3 @@ class JobRules:
         ordered = sum(job.attempt is not None for job in open_jobs)
         if ordered > self._limits[vendor]:
             self._world.violate("a vendor's limit is respected", f"{vendor}: {ordered} orders")
-
-    def check_end(self) -> None:
-        """Check that no request made jobs twice."""
-        rows = self._store.ask(
-            "SELECT client_ref, COUNT(DISTINCT COALESCE(batch_id, id)) FROM jobs WHERE client_ref IS NOT NULL "
-            "GROUP BY client_ref HAVING COUNT(DISTINCT COALESCE(batch_id, id)) > 1"
-        )
-        for name, number in rows:
-            self._world.violate("one request makes one job", f"{name} made {number}")

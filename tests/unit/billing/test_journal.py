@@ -1,6 +1,7 @@
 """What a process leaves behind is charged once and whole, however it died, whoever finds it, and whatever is broken."""
 
 import asyncio
+import errno
 import shutil
 import subprocess
 import sys
@@ -15,8 +16,8 @@ from admission_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from penstock.billing.journal import MAX_BYTES, Journal, Remains, find_remains
-from penstock.billing.journal_files import DiskJournals
+from penstock.billing.journal import Journal, Remains, find_remains
+from penstock.billing.journal_files import DiskFile, DiskJournals
 from penstock.billing.usage_writer import UsageWriter
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 from penstock.domain.prices import TokenPrice
@@ -26,6 +27,7 @@ from penstock.store.queries.billing import balance_rows, completion_rows
 from penstock.store.queries.billing.ledger_audit import check
 
 DEAD = "process_dead"
+MAX_BYTES = 128 << 10
 MILLION = 1_000_000
 
 
@@ -33,6 +35,12 @@ MILLION = 1_000_000
 async def store(store_url) -> AsyncGenerator[Store]:
     async with opened(store_url) as store:
         yield store
+
+
+@pytest.fixture
+def small_journals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a few hundred records fill a journal."""
+    monkeypatch.setattr("penstock.billing.journal.MAX_BYTES", MAX_BYTES)
 
 
 @dataclass
@@ -155,7 +163,7 @@ sys.path.insert(0, {tests!r})
 from test_journal import DEAD, make_begun
 from penstock.errors import StoreUnavailable
 from penstock.billing.journal import Journal
-from penstock.billing.journal_files import DiskJournals
+from penstock.billing.journal_files import DiskFile, DiskJournals
 journal, number = Journal(DiskJournals(Path({folder!r})), DEAD), 0
 for limit in (1000, 2000, resource.RLIM_INFINITY):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
@@ -207,6 +215,26 @@ async def tallies(store, tmp_path) -> AsyncGenerator[Minutes]:
 
 async def costs(store: Store) -> dict[str, int]:
     return {row.id: row.cost for row in await rows(store, "SELECT id, cost FROM completions")}
+
+
+async def test_progress_that_a_full_disk_refused_is_recorded_later(tallies, tmp_path, monkeypatch):
+    usage_writer, write, refused = tallies.open(DEAD), DiskFile.write, list[bytes]()
+
+    def refuse_once(file: DiskFile, data: bytes) -> int:
+        if data.startswith(b"P") and not refused:
+            refused.append(data)
+            raise OSError(errno.ENOSPC, "full")
+        return write(file, data)
+
+    monkeypatch.setattr(DiskFile, "write", refuse_once)
+    usage_writer.begin(make_begun("chat_1", streamed=True), Answer(400))  # and then it is silent
+    file = tmp_path / "journal" / f"{DEAD}.000000.journal"
+
+    async def is_recorded() -> bool:
+        return b'P[["chat_1",400]]' in file.read_bytes()
+
+    await wait_for(is_recorded)
+    assert len(refused) == 1
 
 
 async def test_what_the_dead_left_is_charged_and_what_they_held_is_free(store, tallies, tmp_path):
@@ -280,6 +308,7 @@ async def test_a_record_that_nobody_can_write_holds_up_no_others(store, tallies,
     assert await store.read(check) == []
 
 
+@pytest.mark.usefixtures("small_journals")
 async def test_a_large_journal_is_begun_anew_while_requests_are_under_way(store, tallies, tmp_path):
     usage_writer, folder = tallies.open("process_busy"), tmp_path / "journal"
     slow, quick = Answer(), Answer()
@@ -287,7 +316,7 @@ async def test_a_large_journal_is_begun_anew_while_requests_are_under_way(store,
     slow.characters = 400
     size = 0
     while size < MAX_BYTES:  # never so few that nothing waits
-        for _ in range(500):
+        for _ in range(100):
             record = make_record(1)
             usage_writer.begin(make_begun(record.id, streamed=False), quick)
             usage_writer.add(record)
@@ -307,6 +336,7 @@ async def shrunk(folder: Path) -> bool:
     return size_of(folder) < MAX_BYTES / 4
 
 
+@pytest.mark.usefixtures("small_journals")
 async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_path):
     """Records that wait at that moment are in the new file."""
     usage_writer, folder = tallies.open("process_busy"), tmp_path / "journal"
@@ -323,7 +353,7 @@ async def test_a_journal_that_never_rests_is_shortened_too(store, tallies, tmp_p
 
     adding = asyncio.create_task(keep_adding())
     try:
-        await wait_for(lambda: numbered(folder, 1), seconds=100)
+        await wait_for(lambda: begun_anew(folder), seconds=100)
         store.broken = True
     finally:  # else, if it never comes, closing would wait for ever
         adding.cancel()
@@ -342,10 +372,13 @@ def names_in(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("*.journal"))
 
 
-async def numbered(folder: Path, number: int) -> bool:
-    return f"process_busy.{number:06}.journal" in names_in(folder)
+async def begun_anew(folder: Path) -> bool:
+    """Return whether the first file is gone, however many followed it."""
+    names = names_in(folder)
+    return bool(names) and "process_busy.000000.journal" not in names
 
 
+@pytest.mark.usefixtures("small_journals")
 async def test_a_journal_that_cannot_be_shortened_stops_nothing(store, tmp_path):
     folder = tmp_path / "journal"
     usage_writer = UsageWriter(store, "process_busy", DiskJournals(folder), lambda: NOON)
@@ -386,7 +419,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
     usage_writer, mine = tallies.open("process_one"), make_record(1)
     usage_writer.add(mine)
     store.fails = lambda: usage_writer.add(make_record(2)) is not None  # every write brings the next record
-    await asyncio.wait_for(usage_writer.flush(), 60)
+    await asyncio.wait_for(usage_writer.flush(), 300)
     store.fails = lambda: False
     assert mine.id in await costs(store)
 

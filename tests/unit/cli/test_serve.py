@@ -49,7 +49,7 @@ class Serving:
 
     def get(self, path: str, key: str) -> httpx.Response:
         headers = {"authorization": f"Bearer {key}"}
-        return httpx.get(f"{self.address}{path}", headers=headers, verify=NO_TLS, timeout=60)
+        return httpx.get(f"{self.address}{path}", headers=headers, verify=NO_TLS, timeout=300)
 
     def await_log(self, text: str) -> str:
         return read_until(self.process.stderr, text).splitlines()[-1]
@@ -81,12 +81,27 @@ def serving(shell: Shell, options: str = "--port 0") -> Iterator[Serving]:
         process.communicate()
 
 
+@pytest.fixture(scope="module")
+def common_shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A data folder for all who change nothing in it."""
+    return Shell(tmp_path_factory.mktemp("common") / "data")
+
+
+@pytest.fixture(scope="module")
+def common_server(common_shell: Shell) -> Iterator[Serving]:
+    """A server on that folder, in its first start."""
+    with pytest.MonkeyPatch.context() as patch:
+        forget_settings(patch)
+        with serving(common_shell) as server:
+            yield server
+
+
 def paste(line: str) -> httpx.Response:
     """Do what a shell and curl would do with the line."""
     words = shlex.split(line)
     headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
     body = words[words.index("-d") + 1] if "-d" in words else None
-    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=100)
+    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=300)
 
 
 @pytest.mark.long
@@ -116,15 +131,14 @@ def test_a_first_start_makes_a_key_and_prints_lines_that_work(shell: Shell):
         assert [key["name"] for key in shell.json("key list")] == ["first key"]
 
 
-def test_a_first_key_that_no_terminal_shows_is_put_away(shell: Shell):
+def test_a_first_key_that_no_terminal_shows_is_put_away(common_shell: Shell, common_server: Serving):
     """Logs of containers keep what a server prints for ever."""
-    with serving(shell) as server:
-        place = shell.data / "first-key"
-        assert f"Your first API key is in {place}" in server.welcome
-        assert "psk_" not in server.welcome
-        assert "penstock key create" in server.welcome
-        assert stat.S_IMODE(place.stat().st_mode) == 0o600
-        assert server.get("/api/v1/jobs", place.read_text().strip()).status_code == 200
+    place = common_shell.data / "first-key"
+    assert f"Your first API key is in {place}" in common_server.welcome
+    assert "psk_" not in common_server.welcome
+    assert "penstock key create" in common_server.welcome
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    assert common_server.get("/api/v1/jobs", place.read_text().strip()).status_code == 200
 
 
 def test_a_terminal_shows_the_first_key_once(shell: Shell):
@@ -173,7 +187,7 @@ def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
         picture, headers = io.BytesIO(), {"authorization": f"Bearer {made['key']}"}
         Image.new("RGB", (64, 64)).save(picture, "PNG")
         files = {"file": ("a.png", picture.getvalue())}
-        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=60)
+        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=300)
         assert sent.is_success, sent.text
         assert [path for path in old.rglob("*") if path.is_file()], "the upload is kept here"
         found = {path.name: path.stat().st_mode & 0o077 for path in (shell.data, *shell.data.rglob("*"))}
@@ -182,15 +196,14 @@ def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
         assert server.end() == 0
 
 
-def test_keys_come_and_go_while_a_server_runs(shell: Shell):
-    with serving(shell) as server:
-        made = shell.json("key create --endpoint read")
-        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
-        shell(f"key revoke {made['key']}")
-        give_up_at = time.monotonic() + 60
-        while server.get("/api/v1/jobs", made["key"]).status_code == 200:
-            assert time.monotonic() < give_up_at, "the key still works"
-        assert server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
+def test_keys_come_and_go_while_a_server_runs(common_shell: Shell, common_server: Serving):
+    made = common_shell.json("key create --endpoint read")
+    assert common_server.get("/api/v1/jobs", made["key"]).status_code == 200
+    common_shell(f"key revoke {made['key']}")
+    give_up_at = time.monotonic() + 60
+    while common_server.get("/api/v1/jobs", made["key"]).status_code == 200:
+        assert time.monotonic() < give_up_at, "the key still works"
+    assert common_server.get("/api/v1/jobs", made["key"]).json()["error"]["code"] == "revoked_api_key"
 
 
 def test_of_several_servers_on_a_folder_one_runs_the_jobs(shell: Shell):
@@ -222,10 +235,9 @@ def test_a_newer_version_does_not_change_the_schema_under_a_running_server(shell
         engine.dispose()
 
 
-def test_doctor_knows_a_running_server(shell: Shell):
-    with serving(shell) as server:
-        shell.configure(f"[server]\nport = {server.address.rpartition(':')[2]}\n")
-        assert "ok   port: a Penstock server answers" in shell("doctor").stdout
+def test_doctor_knows_a_running_server(common_shell: Shell, common_server: Serving):
+    common_shell.configure(f"[server]\nport = {common_server.address.rpartition(':')[2]}\n")
+    assert "ok   port: a Penstock server answers" in common_shell("doctor").stdout
 
 
 def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
@@ -242,7 +254,7 @@ def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
         server.process.send_signal(signal.SIGHUP)
         server.await_log("settings reloaded")
         assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
-        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS, timeout=60).text
+        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS, timeout=300).text
         assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
         assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
         assert server.end() == 0
@@ -256,8 +268,8 @@ def test_a_taken_port_is_told_and_costs_no_key(shell: Shell):
     assert "is in use" in told
     assert "Traceback" not in told
     assert out == ""
-    with serving(shell) as server:
-        assert "first API key" in server.welcome
+    assert not (shell.data / "first-key").exists()
+    assert shell.json("key list") == []
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
@@ -279,9 +291,8 @@ def test_a_damaged_store_stops_the_start(shell: Shell):
     assert "Traceback" not in told
 
 
-def test_the_sample_picture_is_a_small_png(shell: Shell):
-    with serving(shell) as server:
-        encoded = re.search(r"base64,([^\"]+)", server.curls[2])
+def test_the_sample_picture_is_a_small_png(common_server: Serving):
+    encoded = re.search(r"base64,([^\"]+)", common_server.curls[2])
     assert encoded is not None
     assert base64.b64decode(encoded[1]).startswith(b"\x89PNG\r\n\x1a\n")
     assert len(encoded[1]) < 200

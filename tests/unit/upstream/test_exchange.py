@@ -8,7 +8,6 @@ import json
 import logging
 import socket
 import ssl
-import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from functools import partial
@@ -125,11 +124,11 @@ LOST = {
 @pytest.mark.parametrize("fault", LOST)
 async def test_a_broken_answer_is_lost_and_nothing_is_sent_again(double, line, fault):
     double.fault(LOST[fault], method="POST", times=9)
-    begun = time.monotonic()
+    begun = asyncio.get_running_loop().time()
     with pytest.raises(ReplyLost):
         await line.post(seconds=1)
     assert double.count("POST") == 1
-    assert time.monotonic() - begun < 50
+    assert asyncio.get_running_loop().time() - begun < 50
 
 
 @pytest.mark.parametrize("fault", ["closed before the vendor did anything", "reset", "cut in the head"])

@@ -93,7 +93,7 @@ def test_a_hot_endpoint_can_be_called_without_what_the_fast_path_leaves_out():
 @pytest.mark.parametrize("query", [*GOOD, *BAD])
 @pytest.mark.parametrize("route", ROUTES, ids=lambda route: route.path)
 async def test_both_ways_give_the_same_answer(route, query, headers):
-    method, path = next(iter(route.methods)), path_of(route)
+    method, path = min(route.methods), path_of(route)
     fast = await call(build(True), method, path, query, headers)
     slow = await call(build(False), method, path, query, headers)
     assert (fast[0], fast[2]) == (slow[0], slow[2])

@@ -24,13 +24,14 @@ from chat_samples import (
     make_vendor,
     texts,
 )
-from hypothesis import assume, given
+from hypothesis import assume, given, note
 from hypothesis import strategies as some
 from pydantic import ValidationError
 
 from penstock.chat import request
-from penstock.domain.chat import Blame
+from penstock.domain.chat import Ask, Blame
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.generation import Call, Reply
 from penstock.vendors import load_vendor
 
@@ -111,9 +112,14 @@ def test_a_vendor_keeps_no_state_of_a_request(name):
     assert vendor.complete(make_ask(), "m") == first
 
 
-@every_vendor
 @given(model=some.text(some.characters(exclude_categories=["Cs"]), min_size=1, max_size=20))
-def test_a_models_name_cannot_lead_elsewhere(name, model):
+def test_a_models_name_cannot_lead_elsewhere(model):
+    for name in CHAT:
+        note(name)
+        check_place(name, model)
+
+
+def check_place(name: str, model: str) -> None:
     call = make_vendor(name).complete(make_ask(), model)
     plain = make_vendor(name).complete(make_ask(), "m")
     whole, usual = (urlsplit(HOST + url if url.startswith("/") else url) for url in (call.url, plain.url))
@@ -143,20 +149,25 @@ asked = some.dictionaries(
 )
 
 
-@every_vendor
 @given(messages=turns, fields=asked, stream=some.booleans())
-def test_any_request_becomes_a_call_or_is_refused_with_a_reason(name, messages, fields, stream):
+def test_any_request_becomes_a_call_or_is_refused_with_a_reason(messages, fields, stream):
     try:
         ask = make_ask(stream=stream, **{**fields, "messages": messages})
     except InvalidRequest:
         assume(False)
+    for name in CHAT:
+        note(name)
+        check_call(make_vendor(name), ask)
+
+
+def check_call(vendor: ChatVendor, ask: Ask) -> None:
     try:
-        call = make_vendor(name).complete(ask, "m")
+        call = vendor.complete(ask, "m")
     except InvalidRequest as error:
         told = error
     else:
         assert isinstance(json.loads(call.body or b""), dict)
-        make_vendor(name).translator(ask)
+        vendor.translator(ask)
         return
     assert told.message
     assert told.param
@@ -169,18 +180,20 @@ def test_any_request_becomes_a_call_or_is_refused_with_a_reason(name, messages, 
 waits = some.sampled_from(["7", "0", "-3", "inf", "nan", "1e400", "Wed, 21 Oct 2026 07:28:00 GMT", ""]) | texts
 
 
-@every_vendor
 @given(status=some.integers(100, 999), body=bodies, wait=waits)
-def test_any_reply_without_success_is_a_fault_that_can_be_told(name, status, body, wait):
-    fault = make_vendor(name).fault(Reply(status, {"retry-after": wait}, body))
-    check_fault(fault)
-    assert fault.retry_after is None or not math.isnan(fault.retry_after)
+def test_any_reply_without_success_is_a_fault_that_can_be_told(status, body, wait):
+    for name in CHAT:
+        note(name)
+        fault = make_vendor(name).fault(Reply(status, {"retry-after": wait}, body))
+        check_fault(fault)
+        assert fault.retry_after is None or not math.isnan(fault.retry_after)
 
 
-@every_vendor
 @given(status=some.sampled_from([401, 403]), body=bodies)
-def test_a_refused_credential_is_never_the_callers_fault(name, status, body):
-    assert make_vendor(name).fault(Reply(status, {}, body)).blame is Blame.CREDENTIAL
+def test_a_refused_credential_is_never_the_callers_fault(status, body):
+    for name in CHAT:
+        note(name)
+        assert make_vendor(name).fault(Reply(status, {}, body)).blame is Blame.CREDENTIAL
 
 
 @every_remote_vendor

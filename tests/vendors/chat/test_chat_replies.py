@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
 from chat_samples import SAMPLES, Json, anything, bodies, check_fault, every_sample, likely, make_ask, make_vendor
-from hypothesis import given
+from hypothesis import given, note
 from hypothesis import strategies as some
 
 from penstock.chat.replies.passthrough import Broken, Malformed, PassthroughStream, pass_whole
@@ -24,9 +24,14 @@ def is_understood(parts: Iterator[Part] | Any) -> bool:
         return True
 
 
-@every_sample
 @given(body=some.binary(max_size=60) | bodies | likely.map(lambda found: json.dumps(found).encode()))
-def test_no_bytes_break_a_translator(name, body):
+def test_no_bytes_break_a_translator(body):
+    for name in SAMPLES:
+        note(name)
+        check_translator(name, body)
+
+
+def check_translator(name: str, body: bytes) -> None:
     translator = make_vendor(name).translator(make_ask(stream=True, **SAMPLES[name].fields))
     if translator is not None:
         assert is_understood(translator.event("message", body))
@@ -69,17 +74,23 @@ def check_output(out: bytes) -> list[Json]:
     return found
 
 
-@every_sample
 @given(text=some.binary(max_size=300), places=some.lists(some.integers(0, 300), max_size=5))
-def test_no_bytes_make_a_whole_stream(name, text, places):
-    stream = open_stream(name)
-    check_output(run(stream, text, places))
-    assert not stream.complete
+def test_no_bytes_make_a_whole_stream(text, places):
+    for name in SAMPLES:
+        note(name)
+        stream = open_stream(name)
+        check_output(run(stream, text, places))
+        assert not stream.complete
 
 
-@every_sample
 @given(place=some.integers(0, 5000), places=some.lists(some.integers(0, 5000), max_size=8))
-def test_a_stream_is_whole_when_the_vendor_said_so_and_not_before(name, place, places):
+def test_a_stream_is_whole_when_the_vendor_said_so_and_not_before(place, places):
+    for name in SAMPLES:
+        note(name)
+        check_cut(name, place, places)
+
+
+def check_cut(name: str, place: int, places: list[int]) -> None:
     sample = SAMPLES[name]
     text = write(sample.stream)
     end = len(write(sample.stream[: sample.ends_at + 1]))

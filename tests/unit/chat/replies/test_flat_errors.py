@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 from chat_chunks import DONE, END, HEAD, choice_of, chunk_of, make_ask, make_stream, read, run, text_of, write
+from work import count_lines
 
 from penstock.chat.replies.flat_errors import find_error, write_error
 from penstock.chat.replies.passthrough import Broken, pass_whole
 from penstock.domain.chat import Blame
+from penstock.vendor_api.generation import Reply
 from penstock.vendor_api.openai_errors import read_fault
 
 SAID = "It does not work"
@@ -134,3 +136,8 @@ def test_the_end_of_a_choice_that_was_said_is_kept():
     stream = make_stream()
     run(stream, write(text_of("Hi"), chunk_of(choice_of({}, "stop")), {"message": SAID}))
     assert isinstance(stream.broken, Broken)
+
+
+@pytest.mark.parametrize("body", [b"", b"{}", b"[]", b'{"error": {}}', b'{"error": {"message": {}, "detail": [{}]}}'])
+def test_little_work_is_done_to_find_no_reason(body):
+    assert count_lines(lambda: read_fault(Reply(500, {}, body))) < 500

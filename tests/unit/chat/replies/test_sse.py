@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat.replies.sse import MAX_EVENT_BYTES, MAX_EVENT_LINES, MAX_IDLE_BYTES, EventTooLarge, Splitter
+from penstock.chat.replies.sse import MAX_EVENT_BYTES, MAX_EVENT_LINES, EventTooLarge, Splitter
 
 Event = tuple[bytes, list[bytes]]
 LINE_ENDS = (b"\n", b"\r\n", b"\r")
@@ -114,14 +114,16 @@ def feed_all(splitter: Splitter, pieces: Iterable[bytes]) -> None:
 
 
 @pytest.mark.parametrize("nothing", [b": still thinking\n\n", b":\n\n", b"\n", b"id: 7\n\n", b"\r\n"])
-def test_comments_and_blank_lines_without_end_are_given_up(nothing):
+def test_comments_and_blank_lines_without_end_are_given_up(nothing, monkeypatch):
+    limit = 200_000
+    monkeypatch.setattr("penstock.chat.replies.sse.MAX_IDLE_BYTES", limit)
     splitter = Splitter()
     piece = nothing * (8192 // len(nothing))
-    for _ in range((MAX_IDLE_BYTES - 100_000) // len(piece)):  # as much as is allowed
+    for _ in range((limit - 20_000) // len(piece)):  # as much as is allowed
         assert splitter.feed(piece) == []
     assert splitter.feed(b"\n\ndata: a\n\n") == [(b"", b"a")]
     with pytest.raises(EventTooLarge, match="comments only"):
-        feed_all(splitter, repeat(piece, 3 * MAX_IDLE_BYTES // len(piece)))
+        feed_all(splitter, repeat(piece, 3 * limit // len(piece)))
 
 
 @pytest.mark.parametrize("line", [b": a comment\n", b"data: x\n", b"id: 7\n"])

@@ -1,0 +1,5 @@
+"""Parts of gateways that the tests here share."""
+
+from spares import sharing, spares
+
+__all__ = ["sharing", "spares"]
