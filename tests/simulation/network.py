@@ -133,7 +133,7 @@ class VirtualTransport(asyncio.Transport):
         """Close at once; what is under way may be lost."""
         if not self._closing:
             self._closing = True
-            self._after(LATENCY_SECONDS, self.peer, self.peer.lose, ConnectionResetError("reset"))
+            self._after(self.loop.time() + LATENCY_SECONDS, self.peer, self.peer.lose, ConnectionResetError("reset"))
             self.loop.call_soon(self.lose, None)
 
     # -- what the network calls
@@ -156,13 +156,13 @@ class VirtualTransport(asyncio.Transport):
         self._after(self._next_arrival(extra), self.peer, self.peer.arrive, data)
 
     def _next_arrival(self, extra: float) -> float:
-        """Return the delay of the next piece, which never overtakes an earlier one."""
-        now = self.loop.time()
-        self._arrives_at = max(self._arrives_at, now + LATENCY_SECONDS * (0.5 + self._chance.random())) + extra
-        return self._arrives_at - now
+        """Return the moment at which the next piece arrives, which never overtakes an earlier one."""
+        soonest = self.loop.time() + LATENCY_SECONDS * (0.5 + self._chance.random())
+        self._arrives_at = max(self._arrives_at, soonest) + extra
+        return self._arrives_at
 
-    def _after(self, seconds: float, end: "VirtualTransport", callback: Callable[..., None], *args: Any) -> None:
-        end.loop.call_later(seconds, callback, *args)
+    def _after(self, when: float, end: "VirtualTransport", callback: Callable[..., None], *args: Any) -> None:
+        end.loop.call_at(when, callback, *args)
 
     def arrive(self, data: bytes) -> None:
         """Deliver bytes that came through the network."""

@@ -177,11 +177,11 @@ class World:
         """Jump to the next timer. Return False if there is none before the end."""
         timers = self._timers
         while timers:
-            when, _, loop, handle = heapq.heappop(timers)
+            when, number, loop, handle = heapq.heappop(timers)
             if handle._cancelled or loop.is_dead:
                 continue
             if when > until:
-                heapq.heappush(timers, (when, next(self.numbers), loop, handle))
+                heapq.heappush(timers, (when, number, loop, handle))
                 break
             self.now = max(self.now, when)
             loop.add_ready(handle)

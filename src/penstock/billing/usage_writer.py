@@ -130,12 +130,12 @@ class UsageWriter:
             await asyncio.sleep(PROGRESS_SECONDS)
             streams = {name: answer.characters for name, (begun, answer) in self._under_way.items() if begun.streamed}
             moved = [(name, seen) for name, seen in streams.items() if seen != recorded.get(name, 0)]
-            recorded = streams
-            if moved:
-                try:
+            try:
+                if moved:
                     self._journal.progress(moved)
-                except StoreUnavailable:
-                    log.exception("the progress of streams could not be written to the journal")
+                recorded = streams
+            except StoreUnavailable:
+                log.exception("the progress of streams could not be written to the journal; it is retried")
             if not streams:
                 self._watching = None
                 return

@@ -5,12 +5,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from penstock.dispatch import Run
 from penstock.dispatch.vendor_seats import Seat, Seats
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Claim, Job
+from penstock.errors import StoreUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.jobs import open_job_rows
 from penstock.store.signals import QUEUE
@@ -76,7 +78,8 @@ class LocalDispatch:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._database.write(open_job_rows.release_all)
+        with suppress(StoreUnavailable):  # then the next process releases them when it starts
+            await self._database.write(open_job_rows.release_all)
 
     @property
     def _spare(self) -> int:

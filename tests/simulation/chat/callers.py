@@ -70,10 +70,11 @@ class ChatCaller:
         self._dice = self.world.chance(f"chat caller {self.account}")
 
     async def live(self, requests: int, seconds: float) -> None:
-        """Ask so many times, about evenly over the time."""
+        """Ask so many times over the time, now and then several times at once."""
         tasks: list[asyncio.Task[None]] = []
         for number in range(requests):
-            await asyncio.sleep(self._dice.random() * 2 * seconds / requests)
+            if self._dice.random() < 0.6:
+                await asyncio.sleep(self._dice.random() * 3 * seconds / requests)
             name = f"chat caller {self.account}#{number}"
             if self.world.only is None or name in self.world.only:
                 self.world.note(f"{self.account} asks", name)

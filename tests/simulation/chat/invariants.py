@@ -19,6 +19,8 @@ LATE_SECONDS: Final = 15.0
 """The longest time between a request's start and its admission by a slow store."""
 PROGRESS_SECONDS: Final = 1.0
 """The age of a stream's progress in the journal, also if two writes of it fail."""
+DISK_SECONDS: Final = 60.0
+"""The longest time for which a disk is full."""
 PROCESSES: Final = 3
 UNTIMELY: Final = frozenset({"freeze", "skew", "clock jump", "disk full", "machine death", "store slow"})
 """Planned faults after which times say little."""
@@ -130,7 +132,7 @@ class ChatInvariants:
     def _judge(self, heard: Heard, row: Row, served: Served | None) -> str | None:
         if row.account_id != self._keys[heard.account].account_id:
             return "another account pays"
-        if heard.is_whole and row.outcome != "ok":
+        if heard.is_whole and row.outcome != "ok" and not (row.code == CRASHED and self._had_bad_disk(heard)):
             return "a whole answer is recorded as another"
         if row.cost and row.cost != cost_of(row.vendor, row.prompt, row.completion):
             return "the cost is not that of the tokens"
@@ -141,6 +143,11 @@ class ChatInvariants:
         if served is None:
             return "an answer that nobody gave is charged" if row.completion else None
         return _judge_part(heard, row, served)
+
+    def _had_bad_disk(self, heard: Heard) -> bool:
+        """Return whether the journal may have refused the end of a request, whose process died a moment later."""
+        steps = [step.at for step in self._world.trace if step.what.startswith("disk")]
+        return any(heard.at - DISK_SECONDS < at <= (heard.ended_at or at) for at in steps)
 
     def _check_progress(self, heard: Heard, row: Row | None) -> None:
         """Check that a stream whose process died is charged for all but the last moment of it."""

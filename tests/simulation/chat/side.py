@@ -54,9 +54,9 @@ def found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
     dice = random.Random(f"{seed}/chat accounts")
     wishes = {
         "dogwood": ((), NO_LIMITS),
-        "elm": (((Period.TOTAL, dice.uniform(0.02, 2.0)), (Period.MONTH, dice.uniform(0.02, 2.0))), NO_LIMITS),
+        "elm": (((Period.TOTAL, dice.uniform(0.02, 1.0)), (Period.MONTH, dice.uniform(0.02, 1.0))), NO_LIMITS),
         "fir": ((), Limits(requests_per_minute=dice.randrange(6, 60), concurrent_streams=dice.randrange(1, 4))),
-        "gorse": (((Period.DAY, dice.uniform(0.3, 5.0)),), Limits(tokens_per_minute=dice.randrange(300, 5000))),
+        "gorse": (((Period.DAY, dice.uniform(0.3, 2.0)),), Limits(tokens_per_minute=dice.randrange(300, 5000))),
     }
     made: dict[str, tuple[str, ApiKey]] = {}
     for name, (caps, limits) in wishes.items():

@@ -61,6 +61,7 @@ def test_the_replay_command_names_everything_that_differs_from_the_default():
     assert command(Wish(7)) == "make simulate SEED=7"
     wish = Wish(7, "postgresql", 30, 8, 12.5, frozenset({"kill#10", "kill#2", "store of gateway 0.1#17"}))
     assert command(wish) == (
-        "make simulate SEED=7 STORE=postgresql JOBS=30 CHAT=8 SECONDS=12.5 ONLY='kill#2, kill#10, store of gateway 0.1#17'"
+        "make simulate SEED=7 STORE=postgresql JOBS=30 CHAT=8 SECONDS=12.5 "
+        "ONLY='kill#2, kill#10, store of gateway 0.1#17'"
     )
     assert command(Wish(7, only=frozenset())) == "make simulate SEED=7 ONLY='nothing'"

@@ -1,6 +1,7 @@
 """What a process leaves behind is charged once and whole, however it died, whoever finds it, and whatever is broken."""
 
 import asyncio
+import errno
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from penstock.billing.journal import Journal, Remains, find_remains
-from penstock.billing.journal_files import DiskJournals
+from penstock.billing.journal_files import DiskFile, DiskJournals
 from penstock.billing.usage_writer import UsageWriter
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 from penstock.domain.prices import TokenPrice
@@ -162,7 +163,7 @@ sys.path.insert(0, {tests!r})
 from test_journal import DEAD, make_begun
 from penstock.errors import StoreUnavailable
 from penstock.billing.journal import Journal
-from penstock.billing.journal_files import DiskJournals
+from penstock.billing.journal_files import DiskFile, DiskJournals
 journal, number = Journal(DiskJournals(Path({folder!r})), DEAD), 0
 for limit in (1000, 2000, resource.RLIM_INFINITY):
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
@@ -214,6 +215,26 @@ async def tallies(store, tmp_path) -> AsyncGenerator[Minutes]:
 
 async def costs(store: Store) -> dict[str, int]:
     return {row.id: row.cost for row in await rows(store, "SELECT id, cost FROM completions")}
+
+
+async def test_progress_that_a_full_disk_refused_is_recorded_later(tallies, tmp_path, monkeypatch):
+    usage_writer, write, refused = tallies.open(DEAD), DiskFile.write, list[bytes]()
+
+    def refuse_once(file: DiskFile, data: bytes) -> int:
+        if data.startswith(b"P") and not refused:
+            refused.append(data)
+            raise OSError(errno.ENOSPC, "full")
+        return write(file, data)
+
+    monkeypatch.setattr(DiskFile, "write", refuse_once)
+    usage_writer.begin(make_begun("chat_1", streamed=True), Answer(400))  # and then it is silent
+    file = tmp_path / "journal" / f"{DEAD}.000000.journal"
+
+    async def is_recorded() -> bool:
+        return b'P[["chat_1",400]]' in file.read_bytes()
+
+    await wait_for(is_recorded)
+    assert len(refused) == 1
 
 
 async def test_what_the_dead_left_is_charged_and_what_they_held_is_free(store, tallies, tmp_path):
@@ -398,7 +419,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
     usage_writer, mine = tallies.open("process_one"), make_record(1)
     usage_writer.add(mine)
     store.fails = lambda: usage_writer.add(make_record(2)) is not None  # every write brings the next record
-    await asyncio.wait_for(usage_writer.flush(), 60)
+    await asyncio.wait_for(usage_writer.flush(), 300)
     store.fails = lambda: False
     assert mine.id in await costs(store)
 

@@ -10,6 +10,7 @@ from store.sample_jobs import make_job
 
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.jobs import Claim, Job
+from penstock.errors import StoreUnavailable
 from penstock.store.connect import open_database
 from penstock.store.database import Database
 from penstock.store.queries.jobs import job_rows
@@ -36,11 +37,31 @@ async def test_dispatch_that_is_begun_again_runs_no_job_twice(store):
 
     dispatch = LocalDispatch(store, lambda _vendor: 4, 10, time.time)
     await dispatch.start(run)
-    await asyncio.wait_for(begun.wait(), 60)
+    await asyncio.wait_for(begun.wait(), 300)
     await dispatch.start(run)
     await store.read(job_rows.find, "job_1")  # whatever was to be claimed would have been by now
     await dispatch.stop()
     assert runs == [1]
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "dispatch"]
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_dispatch_stops_though_the_store_does_not_answer(store, monkeypatch):
+    await store.write(job_rows.insert_all, [make_job(id="job_1")], time.time())
+    begun = asyncio.Event()
+
+    async def run(_claim: Claim, _job: Job, _seat: Any) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise StoreUnavailable
+
+    dispatch = LocalDispatch(store, lambda _vendor: 4, 10, time.time)
+    await dispatch.start(run)
+    await asyncio.wait_for(begun.wait(), 60)
+    monkeypatch.setattr(store, "write", refuse)
+    await dispatch.stop()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "dispatch"]
 
 
