@@ -190,7 +190,7 @@ class FleetOrdeal:
             figures["seconds of trouble"] = round(time.monotonic() - begun, 1)
             await self._await_quiet()
             self.crowd.over.set()
-            await asyncio.wait((crowd,), timeout=60)
+            await asyncio.wait((crowd,), timeout=300)
             if not crowd.done():
                 self.report.wrong.append(f"clients still wait, though all is quiet: {self.crowd.waiting()}")
         finally:

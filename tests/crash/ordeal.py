@@ -226,7 +226,7 @@ class Ordeal:
                 if ending and not page["has_more"]:
                     return seen
                 if not page["data"]:
-                    await asyncio.sleep(0.05)
+                    await asyncio.sleep(0.25)
 
     async def _judge(self, number: int, job_id: str) -> None:
         _, status, code = SCRIPTS[number % len(SCRIPTS)]

@@ -6,13 +6,13 @@ import pytest
 from ordeal import SCRIPTS, Ordeal
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_killed_again_and_again_every_job_ends_as_scripted(tmp_path: Path):
     await survive(tmp_path, rounds=1, kills=2, seed=2024)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 async def test_killed_many_times_every_job_ends_as_scripted(tmp_path: Path):
     await survive(tmp_path, rounds=2, kills=20, seed=2025)
 
@@ -27,13 +27,13 @@ async def survive(data: Path, rounds: int, kills: int, seed: int) -> None:
     assert report.orders == report.jobs - rounds * rejected
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_when_the_server_that_runs_the_jobs_is_killed_another_goes_on(tmp_path: Path):
     await survive_by_another(tmp_path, jobs=len(SCRIPTS) // 2, kills=1, seed=2026)
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1800)
 async def test_however_often_it_is_killed_another_goes_on(tmp_path: Path):
     await survive_by_another(tmp_path, jobs=2 * len(SCRIPTS), kills=8, seed=2027)
 

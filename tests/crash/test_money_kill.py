@@ -6,7 +6,7 @@ import pytest
 from money_ordeal import MoneyOrdeal, Plan
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(900)
 @pytest.mark.long
 async def test_killed_and_stopped_while_a_crowd_spends_one_budget(tmp_path: Path):
     plan = Plan(form="both", servers=2, clients=10, jobs=6, kills=1, gap=0.3, stops=1, price="30", after=0.5, seed=7)

@@ -28,7 +28,7 @@ class Victim:
         self.port = free_port()
         self.process: asyncio.subprocess.Process | None = None
         self.client = httpx.AsyncClient(
-            base_url=f"http://127.0.0.1:{self.port}", timeout=60, trust_env=False, verify=NO_TLS
+            base_url=f"http://127.0.0.1:{self.port}", timeout=300, trust_env=False, verify=NO_TLS
         )
 
     async def sign_in(self) -> None:
@@ -83,7 +83,7 @@ async def receiver() -> AsyncGenerator[Receiver]:
         yield receiver
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 async def test_a_server_killed_before_it_told_tells_when_it_is_back(victim, receiver):
     receiver.reply = receiver.hang
     hook = await create(victim.client, receiver.url())

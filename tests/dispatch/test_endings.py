@@ -40,7 +40,7 @@ async def taken(overrides: dict[str, Any], start: Start) -> Server:
 
 
 async def await_state(server: Server, job_id: str, state: str) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while (await server.client.get(f"/api/v1/jobs/{job_id}")).json()["status"] != state:  # noqa: ASYNC110  the API
             await asyncio.sleep(0.02)
 
@@ -110,7 +110,7 @@ async def test_who_is_not_sure_pays_nothing(start: Start):
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while not condition():  # noqa: ASYNC110  nobody rings for it
             await asyncio.sleep(0.01)
 

@@ -40,7 +40,7 @@ async def small_disk(folder: Path, config: Path) -> AsyncGenerator[tuple[httpx.A
     )  # fmt: skip
     try:
         assert process.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             told = ""
             while "first API key is in" not in told:
                 told = (await process.stdout.readline()).decode()

@@ -2,24 +2,35 @@
 
 import asyncio
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from simulation.acts.following import follow
+from simulation.acts.prying import list_all, pry, use_stolen_file
+from simulation.acts.transfers import download, drop, upload
 from simulation.http_caller import CallFailed, HttpAnswer, HttpCaller
 from simulation.world import Chance, World
 
-EXPECTED: Final = frozenset({200, 202, 204, 402, 404, 409, 410, 429, 503})
+EXPECTED: Final = frozenset({200, 201, 202, 204, 206, 402, 404, 409, 410, 429, 503})
 """Statuses that a correct request may get. 404 and 410 are checked where they come."""
 ACTIONS: Final = (
-    ("submit", 0.55),
+    ("submit", 0.5),
     ("submit twice", 0.1),
+    ("submit without key", 0.05),
     ("read", 0.12),
     ("wait", 0.05),
     ("cancel", 0.07),
     ("delete", 0.04),
     ("list", 0.03),
     ("pry", 0.04),
+    ("steal", 0.01),
+    ("follow", 0.08),
+    ("upload", 0.06),
+    ("drop", 0.02),
+    ("download", 0.06),
+    ("leave", 0.02),
 )
 SCRIPTS: Final[Sequence[tuple[dict[str, Any], float]]] = (
     ({}, 0.5),
@@ -49,6 +60,7 @@ class Promise:
     key: str
     job_ids: list[str]
     account: str
+    has_key: bool = True
     asked_to_cancel: bool = False
     asked_to_delete: bool = False
 
@@ -67,18 +79,21 @@ class Caller:
     """By idempotency key."""
     answered: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     """Job ids by idempotency key, as first answered."""
+    files: list[str] = field(default_factory=list[str])
+    """Tokens of uploads that were not deleted."""
     submitted: int = 0
 
     def __post_init__(self) -> None:
-        self._http = HttpCaller(self.world, self.key)
-        self._dice = self.world.chance(f"caller {self.account}")
+        self.http = HttpCaller(self.world, self.key)
+        self.dice = self.world.chance(f"caller {self.account}")
         self._number = 0
+        self._preferences: dict[str, dict[str, str]] = {}
 
     async def live(self, jobs: int, seconds: float) -> None:
         """Act until so many requests are submitted, about evenly over the time."""
         tasks: list[asyncio.Task[None]] = []
         while self.submitted < jobs:
-            await asyncio.sleep(self._dice.random() * 2 * seconds / jobs)
+            await asyncio.sleep(self.dice.random() * 2 * seconds / jobs)
             action = self._draw(ACTIONS)
             self._number += 1
             if action.startswith("submit"):
@@ -94,11 +109,11 @@ class Caller:
     def _with_dice(self) -> "Caller":
         """Return this caller with dice for one action: they do not change if another action is left out."""
         acting = copy.copy(self)
-        acting._dice = self.world.chance(f"caller {self.account}#{self._number}")
+        acting.dice = self.world.chance(f"caller {self.account}#{self._number}")
         return acting
 
     def _draw(self, kinds: Sequence[tuple[Any, float]]) -> Any:
-        thrown = self._dice.random() * sum(weight for _, weight in kinds)
+        thrown = self.dice.random() * sum(weight for _, weight in kinds)
         for kind, weight in kinds:
             thrown -= weight
             if thrown < 0:
@@ -109,29 +124,27 @@ class Caller:
         if action not in ("read", "wait", "list"):
             self.world.note(f"{self.account} {action}", f"caller {self.account}#{number}")
         match action:
-            case "submit":
-                await self._submit(number, clicks=1)
-            case "submit twice":
-                await self._submit(number, clicks=2)
+            case "submit" | "submit twice" | "submit without key":
+                await self._submit(number, action)
             case "cancel" | "delete":
                 await self._end(action)
-            case "pry":
-                await self._pry()
-            case "list":
-                await self._ask("GET", "/api/v1/jobs?limit=20")
-            case _:
+            case "read" | "wait":
                 await self._read(wait=action == "wait")
+            case "upload":
+                await upload(self, number)
+            case _:
+                await ACTS[action](self)
 
     # -- requests
 
-    async def _ask(self, method: str, path: str, body: Any = None, **headers: str) -> HttpAnswer | None:
+    async def ask(self, method: str, path: str, body: Any = None, **headers: str) -> HttpAnswer | None:
         """Return the answer, or None if none came."""
         ports = self.ports()
         if not ports:
             await asyncio.sleep(1)
             return None
         try:
-            answer = await self._http.ask(self._dice.choice(ports), method, path, body, headers)
+            answer = await self.http.ask(self.dice.choice(ports), method, path, body, headers)
         except CallFailed:
             self.world.counts["calls that failed"] += 1
             return None
@@ -140,80 +153,97 @@ class Caller:
             self.world.violate("every answer is expected", f"{method} {path}: {answer.status} {answer.body[:400]!r}")
         return answer
 
-    async def _submit(self, number: int, clicks: int) -> None:
+    async def _submit(self, number: int, action: str) -> None:
         self.world.counts["jobs submitted"] += 1
         key = f"{self.account}-{number}"
-        script = {"latency": round(self._dice.uniform(0.2, 2.0), 2), **self._draw(SCRIPTS)}
-        is_film = self._dice.random() < 0.7
+        script = {"latency": round(self.dice.uniform(0.2, 2.0), 2), **self._draw(SCRIPTS)}
+        is_film = self.dice.random() < 0.7
         model = "sim_text_to_video" if is_film else "sim_image_to_model"
         params: dict[str, Any] = {"script": script} | ({"prompt": key} if is_film else {})
-        if not is_film and self._dice.random() < 0.3:
+        if not is_film and self.files and self.dice.random() < 0.4:
+            params["file"] = {"file_token": self.dice.choice(self.files)}
+        elif not is_film and self.dice.random() < 0.3:
             params["file"] = {"url": f"https://pictures.example.com/{key}.png"}
         body: dict[str, Any] = {
             "model": model,
-            "input": [{"params": params}] * (3 if self._dice.random() < 0.05 else 1),
+            "input": [{"params": params}] * (3 if self.dice.random() < 0.05 else 1),
         }
-        if self.webhook is not None and self._dice.random() < 0.3:
+        if self.webhook is not None and self.dice.random() < 0.3:
             body["webhook"] = {
                 "url": self.webhook,
                 "events": ["job.queued", "job.started", "job.succeeded", "job.failed"],
             }
-        await asyncio.gather(*(self._insist(key, body) for _ in range(clicks)))
+        if self.dice.random() < 0.1:
+            self._preferences[key] = {"prefer": "wait=5"}
+        has_key = action != "submit without key"
+        clicks = 2 if action == "submit twice" else 1
+        await asyncio.gather(*(self._insist(key, body, has_key=has_key) for _ in range(clicks)))
 
-    async def _insist(self, key: str, body: dict[str, Any]) -> None:
+    async def _insist(self, key: str, body: dict[str, Any], *, has_key: bool) -> None:
         """Repeat a request until it is answered: the gateway must make one job of all of them."""
-        for _ in range(60):
-            answer = await self._ask("POST", "/model/v1/generation", body, **{"idempotency-key": key})
-            if answer is not None and answer.status == 202:
-                self._hear(key, answer.json)
+        for tries in range(60):
+            mark = {"idempotency-key": key} if has_key else {"x-stainless-retry-count": str(tries)}
+            headers = mark | self._preferences.get(key, {})
+            answer = await self.ask("POST", "/model/v1/generation", body, **headers)
+            if answer is not None and answer.status in (200, 202):
+                self._hear(key, answer.json, has_key=has_key)
                 return
-            if answer is not None and answer.status in (402, 429):
+            if answer is not None and answer.status in (402, 404, 429):  # 404: its file was deleted
                 self.world.counts["jobs refused"] += 1
                 return
-            await asyncio.sleep(self._dice.uniform(0.2, 3.0))
+            await asyncio.sleep(self.dice.uniform(0.2, 3.0))
 
-    def _hear(self, key: str, answer: Any) -> None:
+    def _hear(self, key: str, answer: Any, *, has_key: bool) -> None:
         job_ids = [job["id"] for job in answer["jobs"]] if "jobs" in answer else [answer["id"]]
         known = self.answered.setdefault(key, job_ids)
         if known != job_ids and not self.promises[key].asked_to_delete:  # deleting a job forgets its request
             self.world.violate("one request makes one job", f"{key}: {known} and {job_ids}")
         if key not in self.promises:
-            self.promises[key] = Promise(key, job_ids, self.account)
+            self.promises[key] = Promise(key, job_ids, self.account, has_key)
             self.world.counts["jobs accepted"] += len(job_ids)
 
-    def _some_job(self, dice: Chance) -> tuple[Promise, str] | None:
+    def some_job(self, dice: Chance | None = None) -> tuple[Promise, str] | None:
         if not self.promises:
             return None
+        dice = dice or self.dice
         promise = dice.choice(list(self.promises.values())[-20:])
         return promise, dice.choice(promise.job_ids)
 
     async def _read(self, *, wait: bool) -> None:
-        if (found := self._some_job(self._dice)) is None:
+        if (found := self.some_job()) is None:
             return
         promise, job_id = found
-        answer = await self._ask("GET", f"/api/v1/jobs/{job_id}" + ("?wait=20" if wait else ""))
+        answer = await self.ask("GET", f"/api/v1/jobs/{job_id}" + ("?wait=20" if wait else ""))
         if answer is not None and answer.status == 404:
             self.world.violate("an accepted job is never lost", f"{job_id} of {promise.key}")
 
     async def _end(self, action: str) -> None:
-        if (found := self._some_job(self._dice)) is None:
+        if (found := self.some_job()) is None:
             return
         promise, job_id = found
         if action == "cancel":
             promise.asked_to_cancel = True
-            await self._ask("POST", f"/api/v1/jobs/{job_id}/cancel")
+            await self.ask("POST", f"/api/v1/jobs/{job_id}/cancel")
         else:
             promise.asked_to_delete = True
-            await self._ask("DELETE", f"/api/v1/jobs/{job_id}")
+            await self.ask("DELETE", f"/api/v1/jobs/{job_id}")
 
-    async def _pry(self) -> None:
-        """Ask for another account's job: it must look like one that does not exist."""
-        strangers = [other for other in self.others if other.account != self.account and other.promises]
-        if not strangers:
-            return
-        found = self._dice.choice(strangers)._some_job(self._dice)
-        if found is None:
-            return
-        answer = await self._ask("GET", f"/api/v1/jobs/{found[1]}")
-        if answer is not None and answer.status not in (404, 429, 503):
-            self.world.violate("nothing of an account is visible to another", f"{answer.status} {answer.body[:200]!r}")
+    async def leave(self) -> None:
+        """Send a request and hang up before its answer: there may or may not be a job."""
+        ports = self.ports()
+        if ports:
+            body = {"model": "sim_text_to_video", "input": [{"params": {"prompt": "never read"}}]}
+            with suppress(CallFailed):
+                seconds = 0.02 * self.dice.random()
+                await self.http.ask(self.dice.choice(ports), "POST", "/model/v1/generation", body, seconds=seconds)
+
+
+ACTS: Final[dict[str, Callable[[Caller], Awaitable[None]]]] = {
+    "pry": pry,
+    "steal": use_stolen_file,
+    "list": list_all,
+    "follow": follow,
+    "drop": drop,
+    "download": download,
+    "leave": Caller.leave,
+}

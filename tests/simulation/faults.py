@@ -55,9 +55,9 @@ class Character:
         return not self.kinds
 
     @property
-    def has_jumps(self) -> bool:
-        """Return whether a clock may be wrong by more than a job's deadlines allow."""
-        return "clock jump" in self.kinds
+    def is_orderly(self) -> bool:
+        """Return whether no request arrives long after its caller has given it up."""
+        return not set(self.kinds) & {DICE, "freeze", "store slow", "store fails over"}
 
 
 def draw_character(seed: int) -> Character:

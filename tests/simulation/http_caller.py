@@ -98,12 +98,18 @@ class HttpCaller:
         return answer
 
     async def stream(
-        self, port: int, path: str, body: Any, headers: Mapping[str, str] | None = None, seconds: float = 120.0
+        self,
+        port: int,
+        path: str,
+        body: Any,
+        headers: Mapping[str, str] | None = None,
+        seconds: float = 120.0,
+        method: str = "POST",
     ) -> AsyncGenerator[bytes | HttpAnswer]:
         """Yield the head, then the pieces of the answer; a caller may leave at any piece."""
         try:
             async with asyncio.timeout(seconds):
-                reader = await self._send(port, "POST", path, body, headers or {})
+                reader = await self._send(port, method, path, body, headers or {})
                 try:
                     yield HttpAnswer(*await reader.head)
                     async for piece in _read(reader):
@@ -115,7 +121,7 @@ class HttpCaller:
 
     async def _send(self, port: int, method: str, path: str, body: Any, headers: Mapping[str, str]) -> _Reader:
         loop = asyncio.get_running_loop()
-        data = b"" if body is None else json.dumps(body).encode()
+        data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
         _, reader = await loop.create_connection(
             lambda: _Reader(loop.create_future(), asyncio.Queue()), "gateway", port
         )

@@ -1,10 +1,11 @@
 """What must be true after every step: checked at each commit, at each paid order, and at the end."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from simulation.callers import Caller
+from simulation.callers import Caller, Promise
 from simulation.machine import ObjectStore
 from simulation.rules.money import MoneyRules
 from simulation.rules.pace import PaceRules
@@ -35,6 +36,8 @@ class Invariants:
         self._sequences: dict[str, int] = {}
         self._events: dict[tuple[str, int], bytes] = {}
         self._orders: dict[str, list[PlacedOrder]] = {}
+        self._made: Counter[str] = Counter()
+        """The number of jobs by their prompt, which names the request."""
         self.money = MoneyRules(world, store)
         self.pace = PaceRules(world)
         self.doubles: Sequence[VendorDouble] = ()
@@ -65,6 +68,8 @@ class Invariants:
         self._sequences[job_id] = sequence
         self._events[job_id, sequence] = hashlib.sha256(document).digest()
         job = event_rows.decode_job(document)
+        if sequence == 1:
+            self._made[job.params.get("prompt", "")] += 1
         self.money.check_job(job)
         self.pace.observe(job)
         before = self._states.get(job_id)
@@ -106,15 +111,22 @@ class Invariants:
         """Return the ids of jobs that are not done."""
         return [job_id for job_id, state in self._states.items() if not state.done]
 
-    def check_end(self, callers: Iterable[Caller], *, had_jump: bool = False) -> None:
+    def check_end(self, callers: Iterable[Caller], *, had_jump: bool = False, is_strict: bool = False) -> None:
         """Check that every promise was kept. A clock that jumps by days may expire jobs and outputs early."""
         self._had_jump = had_jump
         self.audit()
         self._check_events()
         for caller in callers:
             for promise in caller.promises.values():
+                self._check_made(promise, is_strict=is_strict)
                 for job_id in promise.job_ids:
                     self._check_promise(job_id, is_canceled=promise.asked_to_cancel, is_gone=promise.asked_to_delete)
+
+    def _check_made(self, promise: Promise, *, is_strict: bool) -> None:
+        """Check that a request made its jobs once. Without a key, a first try that comes late is a new request."""
+        made = self._made[promise.key]
+        if made > len(promise.job_ids) and not promise.asked_to_delete and (promise.has_key or is_strict):
+            self._world.violate("one request makes one job", f"{promise.key}: {made} for {promise.job_ids}")
 
     def _check_promise(self, job_id: str, *, is_canceled: bool, is_gone: bool) -> None:
         state = self._states.get(job_id)

@@ -236,9 +236,9 @@ class Scenario:
             self.chat.check_end(self.faults.character.kinds)
         self.world.run(self.world.now + self._patience)
         had_jump = self.faults.had_jump
-        self.invariants.check_end(self.callers, had_jump=had_jump)
+        self.invariants.check_end(self.callers, had_jump=had_jump, is_strict=self.faults.character.is_orderly)
         self.endings.check_webhooks(self._around.receivers, is_patient=self._patience > 0)
-        self.endings.check_objects()
+        self.endings.check_objects(token for caller in self.callers for token in caller.files)
         if self._patience:
             self.endings.check_collected()
         self._stop_all()

@@ -3,13 +3,14 @@
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Concatenate, Final
 
 from simulation.virtual_loop import VirtualLoop
 from simulation.world import EPOCH, World
-from sqlalchemy import Connection, Engine, create_engine, make_url
+from sqlalchemy import Connection, Engine, create_engine
 from sqlalchemy.exc import DataError, SQLAlchemyError
-from sqlalchemy.pool import StaticPool
+from sqlalchemy.pool import NullPool
 
 from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store import connect
@@ -33,6 +34,12 @@ WRITE_FAULTS: Final = (
 )
 READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death in a read", 0.0003))
 BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
+
+
+@cache
+def _make_engine(url: str) -> Engine:
+    """Return the engine of all worlds: it keeps their compiled statements, and a connection for none of them."""
+    return create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
 
 
 class SharedStore(ABC):
@@ -99,13 +106,7 @@ class SqliteStore(SharedStore):
     has_doubt = False
 
     def __init__(self, world: World, template: bytes) -> None:
-        engine = create_engine(
-            "sqlite://",
-            poolclass=StaticPool,
-            connect_args={"check_same_thread": False},
-            isolation_level="AUTOCOMMIT",
-        )
-        super().__init__(world, engine)
+        super().__init__(world, _make_engine("sqlite://"))
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.isolation_level = None
         self.driver.deserialize(template)
@@ -131,7 +132,6 @@ class SqliteStore(SharedStore):
     def close(self) -> None:
         """Forget the database."""
         self.connection.close()
-        self.engine.dispose()
 
 
 CLOCK: Final = """
@@ -157,10 +157,7 @@ class PostgresStore(SharedStore):
     has_doubt = True
 
     def __init__(self, world: World, url: str) -> None:
-        engine = create_engine(
-            make_url(url).set(drivername="postgresql+psycopg"), poolclass=StaticPool, isolation_level="AUTOCOMMIT"
-        )
-        super().__init__(world, engine)
+        super().__init__(world, _make_engine(url.replace("postgresql:", "postgresql+psycopg:")))
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.execute("SET search_path = simulation, pg_catalog, public")
         self.driver.execute("SET synchronous_commit = off")
@@ -187,9 +184,8 @@ class PostgresStore(SharedStore):
         return self.driver.execute(statement, values).fetchall()
 
     def close(self) -> None:
-        """Return the connection."""
+        """Close the connection."""
         self.connection.close()
-        self.engine.dispose()
 
 
 class VirtualDatabase(Database):

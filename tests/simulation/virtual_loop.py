@@ -116,6 +116,9 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         """Connect to a server of the simulated network."""
         return await self.world.network.connect(self, protocol_factory, host, port)
 
+    def get_task_factory(self) -> None:
+        """Return None: tasks are asyncio's own."""
+
     def get_debug(self) -> bool:
         """Return False: asyncio's debug mode reads real clocks."""
         return False

@@ -85,7 +85,7 @@ async def spread(databases: Sequence[PostgresDatabase], number: int, do: Callabl
     return await at_once(*(do(databases[each % len(databases)], each) for each in range(number)))
 
 
-async def until(check: Callable[[], Any], seconds: float = 60) -> None:
+async def until(check: Callable[[], Any], seconds: float = 300) -> None:
     """Wait until it is so."""
     async with asyncio.timeout(seconds):
         while not await check():  # noqa: ASYNC110  it is the server that knows

@@ -157,7 +157,7 @@ async def test_a_caller_that_goes_away_takes_nothing_with_it(database, gate):
 
 
 async def test_the_event_loop_runs_while_the_writer_works(database, gate):
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         assert await database.read(notes) == []
     gate.opened.set()
 
@@ -294,7 +294,7 @@ async def test_a_closed_store_says_so_instead_of_hanging(empty_url):
     database = open_database(empty_url)
     await database.write(create)
     await database.close()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         with pytest.raises(StoreUnavailable):
             await database.write(note, "late")
         with pytest.raises(StoreUnavailable):
@@ -307,7 +307,7 @@ async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_othe
     await database.write(create)
     closing = asyncio.create_task(database.close())
     outcomes: list[str | BaseException] = []
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         for number in range(300):
             outcomes += await asyncio.gather(database.write(note, str(number)), return_exceptions=True)
         await closing
@@ -321,7 +321,7 @@ async def test_writes_that_arrive_while_closing_are_answered_one_way_or_the_othe
 
 async def test_a_store_that_cannot_be_opened_is_unavailable(tmp_path):
     database = SqliteDatabase(tmp_path / "no" / "such" / "folder" / "notes.db")
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         with pytest.raises(StoreUnavailable):
             await database.write(create)
         with pytest.raises(StoreUnavailable):

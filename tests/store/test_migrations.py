@@ -291,7 +291,7 @@ def test_processes_that_start_at_once_migrate_one_after_the_other(stores):
         assert schema.current_version(engine) == SCHEMA_VERSION
         engine.dispose()
     for racer in racers:
-        racer.communicate(timeout=60)
+        racer.communicate(timeout=300)
 
 
 def test_a_migration_that_fails_leaves_the_store_as_it_was(engine):
@@ -308,7 +308,7 @@ async def test_a_store_may_lie_in_any_folder(tmp_path, folder):
     url = f"sqlite:///{tmp_path / folder / 'penstock.db'}"
     database = open_database(url)
     schema.upgrade(database.engine)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         secret = await database.write(key_rows.signing_secret)
         assert await database.read(key_rows.signing_secret) == secret
         await database.close()

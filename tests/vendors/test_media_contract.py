@@ -273,7 +273,7 @@ async def test_poll_trouble(server, double, way):
 
 async def until_polled(double: MediaDouble, times: int) -> None:
     """Wait until orders were asked for so often."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while double.count(*double.poll_call) < times:  # noqa: ASYNC110  nobody rings for it
             await asyncio.sleep(0.01)
 

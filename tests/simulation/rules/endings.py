@@ -14,6 +14,12 @@ from simulation.world import World
 from penstock.storage.assets import asset_key, file_key
 
 KEPT_ASSETS: Final = "SELECT job_id, filename, sha256, removed FROM assets WHERE swept = 0"
+USED_FILES: Final = """
+SELECT f.token, f.account_id, f.sha256, CASE WHEN j.id IS NULL THEN 0 ELSE 1 END
+FROM files f LEFT JOIN jobs j ON j.id = f.job_id AND j.removed IS NULL
+WHERE f.expires_at IS NULL OR f.expires_at > %s
+"""
+"""Files that did not expire, and whether they belong to a job."""
 KEPT_FILES: Final = "SELECT account_id, sha256 FROM files"
 DELIVERIES: Final = "SELECT subject, sequence, status, url FROM deliveries WHERE subject LIKE 'job%%'"
 OPEN_JOBS: Final = "SELECT id, owner FROM jobs WHERE done = 0"
@@ -58,13 +64,18 @@ class EndRules:
 
     # -- objects
 
-    def check_objects(self) -> None:
-        """Check that every referenced object exists with the bytes that its hash says."""
+    def check_objects(self, tokens: Iterable[str]) -> None:
+        """Check that every referenced object exists with the bytes that its hash says.
+
+        A file whose upload was never answered may have a row without bytes: nobody has its token.
+        """
+        known = set(tokens)
         for job_id, filename, sha256, removed in self._store.ask(KEPT_ASSETS):
             if removed is None:
                 self._check_object(asset_key(job_id, filename, sha256), sha256)
-        for account_id, sha256 in self._store.ask(KEPT_FILES):
-            self._check_object(file_key(account_id, sha256), sha256)
+        for token, account_id, sha256, is_of_job in self._store.ask(USED_FILES, self._world.wall()):
+            if token in known or is_of_job:
+                self._check_object(file_key(account_id, sha256), sha256)
 
     def _check_object(self, key: str, sha256: str) -> None:
         data = self._objects.objects.get(key)

@@ -139,7 +139,7 @@ async def rows(store: Database, words: str) -> list[Any]:
     return list(await store.read(look))
 
 
-async def wait_for(check: Callable[[], Any], seconds: float = 60) -> None:
+async def wait_for(check: Callable[[], Any], seconds: float = 300) -> None:
     """Until it is so."""
     async with asyncio.timeout(seconds):
         while not await check():  # noqa: ASYNC110  it is the store that knows

@@ -77,7 +77,7 @@ async def hold(admission: Admission, key: ApiKey, cost: int, at: float = NOON) -
 
 async def hold_soon(admission: Admission, key: ApiKey, cost: int) -> Ticket:
     """The other processes have long to answer where many tests run at once."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while True:
             with suppress(InsufficientBudget):
                 return await hold(admission, key, cost)

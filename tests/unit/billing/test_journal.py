@@ -419,7 +419,7 @@ async def test_who_wants_all_written_waits_only_for_what_there_was(store, tallie
     usage_writer, mine = tallies.open("process_one"), make_record(1)
     usage_writer.add(mine)
     store.fails = lambda: usage_writer.add(make_record(2)) is not None  # every write brings the next record
-    await asyncio.wait_for(usage_writer.flush(), 60)
+    await asyncio.wait_for(usage_writer.flush(), 300)
     store.fails = lambda: False
     assert mine.id in await costs(store)
 

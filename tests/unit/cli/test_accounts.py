@@ -231,7 +231,7 @@ async def test_a_running_server_follows_by_itself(server):
     headers = {"authorization": f"Bearer {made['key']}"}
 
     async def answered(status: int) -> None:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while (await server.client.get("/api/v1/jobs", headers=headers)).status_code != status:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 

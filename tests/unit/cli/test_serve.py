@@ -49,7 +49,7 @@ class Serving:
 
     def get(self, path: str, key: str) -> httpx.Response:
         headers = {"authorization": f"Bearer {key}"}
-        return httpx.get(f"{self.address}{path}", headers=headers, verify=NO_TLS, timeout=60)
+        return httpx.get(f"{self.address}{path}", headers=headers, verify=NO_TLS, timeout=300)
 
     def await_log(self, text: str) -> str:
         return read_until(self.process.stderr, text).splitlines()[-1]
@@ -101,7 +101,7 @@ def paste(line: str) -> httpx.Response:
     words = shlex.split(line)
     headers = dict(words[at + 1].split(": ", 1) for at, word in enumerate(words) if word == "-H")
     body = words[words.index("-d") + 1] if "-d" in words else None
-    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=100)
+    return httpx.request("POST" if body else "GET", words[1], headers=headers, content=body, timeout=300)
 
 
 @pytest.mark.long
@@ -187,7 +187,7 @@ def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
         picture, headers = io.BytesIO(), {"authorization": f"Bearer {made['key']}"}
         Image.new("RGB", (64, 64)).save(picture, "PNG")
         files = {"file": ("a.png", picture.getvalue())}
-        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=60)
+        sent = httpx.post(f"{server.address}/api/v1/files", headers=headers, files=files, verify=NO_TLS, timeout=300)
         assert sent.is_success, sent.text
         assert [path for path in old.rglob("*") if path.is_file()], "the upload is kept here"
         found = {path.name: path.stat().st_mode & 0o077 for path in (shell.data, *shell.data.rglob("*"))}
@@ -254,7 +254,7 @@ def test_sighup_takes_good_settings_and_refuses_bad_ones(shell: Shell):
         server.process.send_signal(signal.SIGHUP)
         server.await_log("settings reloaded")
         assert server.get("/api/v1/models/vendora_image_to_model", key).status_code == 404
-        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS, timeout=60).text
+        counted = httpx.get(f"{server.address}/metrics", verify=NO_TLS, timeout=300).text
         assert 'penstock_settings_reloads_total{outcome="refused"} 2.0' in counted
         assert 'penstock_settings_reloads_total{outcome="ok"} 1.0' in counted
         assert server.end() == 0

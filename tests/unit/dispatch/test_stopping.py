@@ -37,7 +37,7 @@ async def test_dispatch_that_is_begun_again_runs_no_job_twice(store):
 
     dispatch = LocalDispatch(store, lambda _vendor: 4, 10, time.time)
     await dispatch.start(run)
-    await asyncio.wait_for(begun.wait(), 60)
+    await asyncio.wait_for(begun.wait(), 300)
     await dispatch.start(run)
     await store.read(job_rows.find, "job_1")  # whatever was to be claimed would have been by now
     await dispatch.stop()

@@ -48,7 +48,7 @@ def processes_below(ancestor: int) -> set[int]:
 
 
 async def until(happened: Callable[[], object]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while not happened():  # noqa: ASYNC110  the system tells nobody
             await asyncio.sleep(0.02)
 

@@ -44,7 +44,7 @@ async def test_a_long_turn_keeps_nobody_waiting_and_then_nobody_is_alone():
     quarantine = Quarantine(turn_seconds=0)
     slow, next_one = suspect(quarantine, "job_slow"), suspect(quarantine, "job_next")
     assert begin(slow)
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         await next_one.ask("acct", "job_next").granted.wait()
     assert begin(next_one)
     assert (next_one.wanted, next_one.beside) == (RiskLevel.SHARED, ["job_slow"])

@@ -31,7 +31,7 @@ def run_on(loop: Callable[[], asyncio.AbstractEventLoop], scenario: Coroutine[An
 
     async def watch() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             await scenario
 
     with asyncio.Runner(loop_factory=loop) as runner:

@@ -127,7 +127,7 @@ class GeminiDouble:
 
     async def until_gone(self) -> None:
         """Wait for the latest request's client to leave."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not self.requests[-1].gone:  # noqa: ASYNC110  what is waited for happens elsewhere
                 await asyncio.sleep(0.005)
 

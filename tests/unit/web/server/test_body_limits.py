@@ -184,7 +184,7 @@ def test_a_body_that_keeps_arriving_is_not_given_up():
             for number in range(8):
                 await still_loop().put_forward(80)
                 writer.write(b"x")
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(300):
                     while app.length <= number:  # noqa: ASYNC110  until it has read it
                         await asyncio.sleep(0)
             assert (await response(reader))[2] == b"8 bytes"
@@ -201,7 +201,7 @@ def test_a_body_that_only_drips_is_given_up_in_the_end():
             while not app.stalled.is_set():
                 before = app.length
                 writer.write(b"x")
-                async with asyncio.timeout(60):
+                async with asyncio.timeout(300):
                     while app.length == before and not app.stalled.is_set():  # noqa: ASYNC110  until it has read it
                         await asyncio.sleep(0)
                 await still_loop().put_forward(90)
@@ -229,7 +229,7 @@ async def test_after_the_whole_body_one_can_wait_for_the_caller_to_leave():
             await asyncio.wait_for(reader.read(1), BODY_SECONDS * 2)
         assert not app.left.is_set()
         writer.close()
-        await asyncio.wait_for(app.left.wait(), 60)
+        await asyncio.wait_for(app.left.wait(), 300)
 
 
 async def test_an_app_may_answer_for_itself():

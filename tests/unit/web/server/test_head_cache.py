@@ -62,7 +62,7 @@ class Site:
 
 
 async def _read(reader: asyncio.StreamReader) -> dict:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
         return json.loads(await reader.readexactly(length))

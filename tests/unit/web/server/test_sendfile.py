@@ -72,7 +72,7 @@ async def read(reader: asyncio.StreamReader, count: int) -> bytes:
 
 
 async def until(happened: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while not happened():  # noqa: ASYNC110  told by nobody
             await asyncio.sleep(0.01)
 
