@@ -11,6 +11,7 @@ from chat_steps import chatting
 from conftest import VIDEO
 from openai_double import KEY
 from otlp_receiver import OtlpReceiver
+from steps import NEVER, until
 
 from penstock.observability import traces
 
@@ -130,8 +131,9 @@ async def test_a_job_that_fails(collector, start):
 
 async def test_a_job_that_another_process_runs_later_goes_on_with_its_trace(collector, start, tmp_path):
     first = await start()
-    job = await first.submit(script={"latency": 30})
+    job = await first.submit(script=NEVER)
     request = await collector.find(ORDER)
+    await until(first.client, job["id"], phase="generating")
     await first.gateway.close()
     begun = await collector.find(f"generate_content {VIDEO}")
     second = await start(data=tmp_path / "data")
