@@ -13,6 +13,8 @@ from simulation.acts.transfers import download, drop, upload
 from simulation.http_caller import CallFailed, HttpAnswer, HttpCaller
 from simulation.world import Chance, World
 
+RUN_SECONDS: Final = 60.0
+"""The run timeout of a job whose vendor never ends."""
 EXPECTED: Final = frozenset({200, 201, 202, 204, 206, 402, 404, 409, 410, 429, 503})
 """Statuses that a correct request may get. 404 and 410 are checked where they come."""
 ACTIONS: Final = (
@@ -46,6 +48,7 @@ SCRIPTS: Final[Sequence[tuple[dict[str, Any], float]]] = (
     ({"poll_errors": 3}, 0.04),
     ({"download_errors": 2}, 0.04),
     ({"cancelable": False, "latency": 3}, 0.02),
+    ({"ending": "never"}, 0.02),
     ({"ending": "failed"}, 0.02),
     ({"ending": "filtered"}, 0.01),
     ({"ending": "no_output"}, 0.01),
@@ -63,6 +66,7 @@ class Promise:
     has_key: bool = True
     asked_to_cancel: bool = False
     asked_to_delete: bool = False
+    deleted_ids: set[str] = field(default_factory=set[str])
 
 
 @dataclass
@@ -170,6 +174,8 @@ class Caller:
             "model": model,
             "input": [{"params": params}] * (3 if self.dice.random() < 0.05 else 1),
         }
+        if script.get("ending") == "never":
+            body["run_timeout"] = RUN_SECONDS
         if self.webhook is not None and self.dice.random() < 0.3:
             body["webhook"] = {
                 "url": self.webhook,
@@ -215,9 +221,12 @@ class Caller:
         if (found := self.some_job()) is None:
             return
         promise, job_id = found
+        is_deleted = job_id in promise.deleted_ids
         answer = await self.ask("GET", f"/api/v1/jobs/{job_id}" + ("?wait=20" if wait else ""))
         if answer is not None and answer.status == 404:
             self.world.violate("an accepted job is never lost", f"{job_id} of {promise.key}")
+        if answer is not None and answer.status == 200 and is_deleted:
+            self.world.violate("deleted jobs are gone", job_id)
 
     async def _end(self, action: str) -> None:
         if (found := self.some_job()) is None:
@@ -228,7 +237,9 @@ class Caller:
             await self.ask("POST", f"/api/v1/jobs/{job_id}/cancel")
         else:
             promise.asked_to_delete = True
-            await self.ask("DELETE", f"/api/v1/jobs/{job_id}")
+            answer = await self.ask("DELETE", f"/api/v1/jobs/{job_id}")
+            if answer is not None and answer.status == 204:
+                promise.deleted_ids.add(job_id)
 
     async def leave(self) -> None:
         """Send a request and hang up before its answer: there may or may not be a job."""

@@ -2,13 +2,17 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from simulation.callers import Caller, Promise
 from simulation.machine import ObjectStore
+from simulation.receivers import Receiver
+from simulation.rules.delivery_rules import DeliveryRules
+from simulation.rules.job_rules import JobRules
 from simulation.rules.money import MoneyRules
 from simulation.rules.pace import PaceRules
+from simulation.rules.storage_rules import StorageRules
 from simulation.store import SharedStore
 from simulation.vendors import PlacedOrder, VendorDouble
 from simulation.world import World
@@ -22,12 +26,22 @@ AUDIT_EVERY: Final = 200
 """Commits between two audits of the whole ledger."""
 INNOCENT_ERRORS: Final = frozenset({"internal_error"})
 """Errors that say that the gateway itself failed. No fault of a process may cause one."""
+BAD_ENDINGS: Final = ("failed", "filtered", "no_output", "corrupt", "never")
+"""Endings of an order without a usable result."""
 
 
 class Invariants:
     """Watches the store and the vendors of one world."""
 
-    def __init__(self, world: World, store: SharedStore, objects: ObjectStore) -> None:
+    def __init__(
+        self,
+        world: World,
+        store: SharedStore,
+        objects: ObjectStore,
+        receivers: Mapping[str, Receiver],
+        limits: Mapping[str, int],
+        retention_seconds: float,
+    ) -> None:
         self._world = world
         self._store = store
         self._objects = objects
@@ -41,6 +55,9 @@ class Invariants:
         self.money = MoneyRules(world, store)
         self.pace = PaceRules(world)
         self.doubles: Sequence[VendorDouble] = ()
+        self.job_rules = JobRules(world, store, limits)
+        self.delivery_rules = DeliveryRules(world, store, receivers)
+        self.storage_rules = StorageRules(world, store, objects, retention_seconds)
         self.more_audits: list[Callable[[], None]] = []
         store.on_commit = self.check_commit
 
@@ -49,19 +66,22 @@ class Invariants:
     def check_commit(self) -> None:
         """Check the events that a commit has written, and now and then the ledger."""
         rows = self._store.ask(
-            "SELECT position, job_id, sequence, document FROM events WHERE position > %s ORDER BY position",
+            "SELECT position, account_id, job_id, sequence, type, document FROM events WHERE position > %s "
+            "ORDER BY position",
             self._position,
         )
-        for position, subject, sequence, document in rows:
+        for position, account_id, subject, sequence, kind, document in rows:
             self._position = position
             self._world.recorder.add(f"{position} {subject} {sequence} {bytes(document)!r}")
             if subject.startswith("job_"):  # others announce budgets
-                self._check_event(subject, sequence, bytes(document))
+                job = self._check_event(subject, sequence, bytes(document))
+                self.job_rules.check_event(account_id, sequence, job, self._orders.get(subject, ()))
+                self.delivery_rules.check_event(kind, sequence, job)
         self.money.check()
         if self._store.commits % AUDIT_EVERY == 0:
             self.audit()
 
-    def _check_event(self, job_id: str, sequence: int, document: bytes) -> None:
+    def _check_event(self, job_id: str, sequence: int, document: bytes) -> Job:
         if sequence != self._sequences.get(job_id, 0) + 1:
             before = self._sequences.get(job_id, 0)
             self._world.violate("events are gapless", f"{job_id}: {sequence} after {before}")
@@ -78,12 +98,14 @@ class Invariants:
         self._states[job_id] = job.state
         if job.state is State.FAILED and (job.error or {}).get("code") in INNOCENT_ERRORS:
             self._world.violate("no job fails by the gateway's own fault", f"{job_id}: {job.error}")
+        return job
 
     def audit(self) -> None:
         """Check that the ledger, the holds and the balances agree."""
         problems, _ = self._store.transact(ledger_audit.check, commit=False)
         for problem in problems:
             self._world.violate("the ledger is right", problem)
+        self.storage_rules.audit()
         for audit in self.more_audits:
             audit()
 
@@ -100,6 +122,7 @@ class Invariants:
         job = self._read(order.job_id)
         if job is None or order.reference not in [attempt.reference for attempt in job.attempts]:
             self._world.violate("no order without an intent", order.reference)
+        self.job_rules.check_order(order.id.partition("-")[0])
 
     def _read(self, job_id: str) -> Job | None:
         found = self._store.ask("SELECT document FROM jobs WHERE id = %s", job_id)
@@ -116,6 +139,8 @@ class Invariants:
         self._had_jump = had_jump
         self.audit()
         self._check_events()
+        self.delivery_rules.check_end()
+        self.storage_rules.check_end()
         for caller in callers:
             for promise in caller.promises.values():
                 self._check_made(promise, is_strict=is_strict)
@@ -141,12 +166,18 @@ class Invariants:
             return
         if state is State.SUCCEEDED and not is_gone and not self._is_removed(job_id):
             self._check_outputs(job)
+        self._check_result(job_id, state)
         for order in self._orders.get(job_id, ()):
             is_good = order.script.get("ending", "succeeded") == "succeeded" and order.script.get("findable", True)
             if is_good and state is not State.SUCCEEDED and not is_canceled and not order.canceled:
                 code = (job.error or {}).get("code")
                 if code not in ("bad_output", None) and not (self._had_jump and state is State.EXPIRED):
                     self._world.violate("a paid job is never lost", f"{job_id} is {state} ({code})")
+
+    def _check_result(self, job_id: str, state: State) -> None:
+        for order in self._orders.get(job_id, ()):
+            if state is State.SUCCEEDED and order.script.get("ending") in BAD_ENDINGS:
+                self._world.violate("only a checked result is a success", f"{job_id}: {order.script}")
 
     def _is_removed(self, job_id: str) -> bool:
         return bool(self._store.ask("SELECT removed FROM jobs WHERE id = %s AND removed IS NOT NULL", job_id))

@@ -113,6 +113,11 @@ class Process:
         factory = partial(served, config=config, server_state=self._state, app_state={}, _loop=self.loop)
         self.around.network.listen("gateway", self.port, self.loop, factory)
 
+    @property
+    def is_leading(self) -> bool:
+        """Whether this process runs the jobs."""
+        return self.is_ready and self._leadership.is_held
+
     def wall(self) -> float:
         """Return this machine's idea of the time."""
         return self.world.wall() + self.skew

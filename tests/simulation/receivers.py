@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
@@ -33,6 +33,7 @@ class Receiver:
     attempted: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """Sequences of first attempts, by job."""
     acknowledged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    on_message: Callable[..., None] | None = None
 
     def expect(self, body: bytes, headers: Mapping[str, str]) -> None:
         """Check that the first attempts for a job's events are made in order, and are signed."""
@@ -41,6 +42,8 @@ class Receiver:
         seen = self.attempted.setdefault(job_id, [])
         if not headers.get("webhook-signature"):
             self.world.violate("webhooks are signed", job_id)
+        if self.on_message is not None:
+            self.on_message(job_id, json.loads(body), body, headers, is_first=sequence not in seen)
         if sequence in seen:
             return
         if seen and sequence < seen[-1]:

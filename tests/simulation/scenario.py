@@ -16,6 +16,7 @@ from simulation.machine import ObjectStore
 from simulation.network import Network
 from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
+from simulation.rules.calm import Calm
 from simulation.rules.endings import EndRules
 from simulation.running.sources import SeededSources
 from simulation.store import PostgresStore, SharedStore, SqliteStore
@@ -49,7 +50,7 @@ price = {{per_job = "0.03"}}
 [jobs]
 run_timeout = "30m"
 start_timeout = "30m"
-retention = "10m"
+retention = "{retention:g}s"
 file_retention = "20m"
 """
 VENDOR: Final = """
@@ -59,7 +60,9 @@ base_url = "http://{name}.example.com"
 max_concurrent = {seats}
 api_key = "{key}"
 """
-SEATS: Final = (("north", 20), ("south", 8))
+SEATS: Final = (("north", 20), ("south", 3))
+"""Orders that each vendor may work on at once."""
+RETENTION_SECONDS: Final = 600.0
 ACCOUNTS: Final = ("ash", "birch", "cedar")
 HOOK: Final = "https://hooks.example.com/{}"
 STOP_SECONDS: Final = 120.0
@@ -82,6 +85,7 @@ def _load(
         routes=_routes(names),
         routes_back=_routes(names[::-1]),
         price=price,
+        retention=RETENTION_SECONDS,
     )
     with tempfile.TemporaryDirectory() as folder:
         config = Path(folder) / "penstock.toml"
@@ -150,10 +154,13 @@ class Scenario:
         keys, _ = self.store.transact(lambda connection: _found(connection, seed), commit=True)
         chat_keys, _ = self.store.transact(lambda connection: side.found(connection, seed), commit=True)
         self.objects = ObjectStore(world)
-        self.invariants = Invariants(world, self.store, self.objects)
         self.endings = EndRules(world, self.store, self.objects)
-        doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         receivers = {HOOK.format(name): Receiver(HOOK.format(name), world) for name in ACCOUNTS}
+        character = draw_character(seed)
+        world.has_skew = not {"skew", "clock jump"}.isdisjoint(character.kinds)
+        limits = {name: most * (2 if "reload" in character.kinds else 1) for name, most in SEATS}
+        self.invariants = Invariants(world, self.store, self.objects, receivers, limits, RETENTION_SECONDS)
+        doubles = {name: VendorDouble(world, name, self.invariants.check_order) for name in ("north", "south")}
         self.network = world.network = Network(world)
         self._around = Surroundings(
             world, self.network, self.store, self.objects, Disk(world), doubles, receivers, is_file
@@ -163,7 +170,7 @@ class Scenario:
         stage = Stage(
             world, self._around, self.processes, lambda dice: _vary(dice, database_url), self._use, self.settings
         )
-        self.faults = Faults(stage, draw_character(seed))
+        self.faults = Faults(stage, character)
         self._names = iter(range(1_000_000))
         for port in range(1 + self._dice.randrange(3)):
             self._start(port)
@@ -219,6 +226,7 @@ class Scenario:
 
     def _heal(self) -> None:
         self.world.is_healed = True
+        self.world.calm_since = self.world.wall()
         self.faults.heal()
         self.invariants.pace.watch()
         bound = self.world.now + HEAL_SECONDS
@@ -234,6 +242,7 @@ class Scenario:
         if self._chat_requests:
             self.chat.settle()
             self.chat.check_end(self.faults.character.kinds)
+        Calm(self.world, self.callers, self.objects).run(self._retire_leader)
         self.world.run(self.world.now + self._patience)
         had_jump = self.faults.had_jump
         self.invariants.check_end(self.callers, had_jump=had_jump, is_strict=self.faults.character.is_orderly)
@@ -253,6 +262,15 @@ class Scenario:
             self.world.violate("every process stops", repr([process.loop.name for process in self.processes]))
         self.endings.check_all_stopped()
         self.world.run(self.world.now + 0.001)
+
+    def _retire_leader(self) -> Process | None:
+        """Stop the process that runs the jobs for good. Return it, or None if there is no other."""
+        leader = next((process for process in self.processes if process.is_leading), None)
+        if leader is None or len(self._ports()) < 2:
+            return None
+        self.is_ending = True
+        leader.stop()
+        return leader
 
     def close(self) -> None:
         """Leave nothing behind."""

@@ -81,6 +81,12 @@ class World:
         self.is_healed = False
         """True once all faults have ended, and everything must end well."""
         self.is_over = False
+        self.is_calm = False
+        """True at the end, when no fault has happened for a while."""
+        self.has_skew = False
+        """True if the wall clock of a process may be wrong."""
+        self.calm_since = EPOCH
+        """The moment of the last fault."""
         self.runnable: list[VirtualLoop] = []
         self.graveyard: list[Any] = []
         """Dead processes. If they were collected as garbage, their `finally` blocks would run."""

@@ -130,9 +130,8 @@ class LocalDispatch:
             log.exception("canceled and expired jobs could not be claimed; it is retried")
 
     def _hold_all(self, run: Run, claimed: Iterable[tuple[Claim, Job]]) -> None:
-        for claim, job in claimed:
-            begun = job.attempt is not None
-            seat = self._seats.ask(job.vendor, job.account_id, job.id, at_once=begun)
+        for claim, job in sorted(claimed, key=_waits_for_vendor):
+            seat = self._seats.ask(job.vendor, job.account_id, job.id, at_once=not _waits_for_vendor((claim, job)))
             task = asyncio.create_task(run(claim, job, seat.granted), name=job.id)
             self._held[job.id] = task
             self._held_by[job.account_id] += 1
@@ -147,3 +146,8 @@ class LocalDispatch:
             del self._held_by[seat.account_id]
         if self._held.get(seat.job_id) is task:  # a released job may have been claimed again
             del self._held[seat.job_id]
+
+
+def _waits_for_vendor(claimed: tuple[Claim, Job]) -> bool:
+    """Return whether the vendor has no order of the job. The others come first, as their seats are taken already."""
+    return claimed[1].attempt is None

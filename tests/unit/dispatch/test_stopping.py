@@ -9,7 +9,7 @@ import pytest
 from store.sample_jobs import make_job
 
 from penstock.dispatch.local import LocalDispatch
-from penstock.domain.jobs import Claim, Job
+from penstock.domain.jobs import Attempt, Claim, Job, State
 from penstock.errors import StoreUnavailable
 from penstock.store.connect import open_database
 from penstock.store.database import Database
@@ -63,6 +63,30 @@ async def test_dispatch_stops_though_the_store_does_not_answer(store, monkeypatc
     monkeypatch.setattr(store, "write", refuse)
     await dispatch.stop()
     assert not [task for task in asyncio.all_tasks() if task.get_name() == "dispatch"]
+
+
+@pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
+async def test_after_a_restart_a_job_between_two_orders_takes_no_seat_of_an_open_order(store):
+    order = Attempt(number=1, vendor="sim", model="m", credential="c", reference="r", started_at=1.0)
+    running = {"state": State.RUNNING, "started_at": 1.0, "vendor": "sim"}
+    written = [make_job(id="job_1", **running), make_job(id="job_2", **running, attempts=(order,))]
+    await store.write(job_rows.insert_all, written, time.time())
+    seats = dict[str, asyncio.Event]()
+    held = asyncio.Event()
+
+    async def run(claim: Claim, _job: Job, seat: asyncio.Event) -> None:
+        seats[claim.job_id] = seat
+        if len(seats) == len(written):
+            held.set()
+        await asyncio.Event().wait()
+
+    dispatch = LocalDispatch(store, lambda _vendor: 1, 10, time.time)
+    await dispatch.start(run)
+    await asyncio.wait_for(held.wait(), 300)
+    granted = {job_id: seat.is_set() for job_id, seat in seats.items()}
+    await dispatch.stop()
+
+    assert granted == {"job_1": False, "job_2": True}
 
 
 async def test_webhooks_claimed_as_delivery_stops_are_anyones_at_once(store, monkeypatch):

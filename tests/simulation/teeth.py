@@ -1,0 +1,160 @@
+"""Show that the simulation notices planted faults: `python -m simulation.teeth [NAME…] --seeds 2000`.
+
+Each fault is planted into a process of its own, which runs seeds until a rule is broken. A seed counts only if the
+unchanged code passes it.
+"""
+
+import argparse
+import gc
+import logging
+import os
+import sys
+import time
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any, Final
+
+from simulation.planted.mutations import Mutation, load, plant
+
+SEEDS: Final = 2000
+CHILD_SEEDS: Final = 10
+"""Seeds that one child runs, as it keeps its dead worlds in memory."""
+CLEAN: Final = "-"
+"""The name of the unchanged code."""
+JOBS_ONLY: Final = {"chat": 0}
+WORLDS: Final = {"chat": {"jobs": 12, "chat": 48}}
+"""The options of the worlds in which faults of a concept show soonest."""
+PRELOADED: Final = ["sqlalchemy.dialects.sqlite", "pydantic", "msgspec", "uvicorn", "fastapi", "aiohttp", "alembic"]
+"""Libraries that are imported once for all children."""
+
+
+@dataclass(frozen=True)
+class Catch:
+    """The result of one planted fault: the rule that noticed it, or None if no seed did."""
+
+    mutation: Mutation
+    rule: str | None
+    what: str
+    seeds: int
+    """Seeds that were needed, or tried in vain."""
+    seconds: float
+
+    def __str__(self) -> str:
+        """Return a row of the table."""
+        rule = self.rule or "SURVIVED"
+        return f"| {self.mutation.concept}/{self.mutation.name} | {rule} | {self.seeds} | {self.seconds:.0f} |"
+
+
+def _say(line: str) -> None:
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+# -- a child: one planted fault, some seeds
+
+
+def run_seeds(name: str, seeds: range, options: Mapping[str, Any], pipe: Connection) -> None:
+    """Plant the fault, run the seeds, and send one result for each, up to the first broken rule."""
+    gc.disable()
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    sys.unraisablehook = lambda _: None
+    if name != CLEAN:
+        plant([load()[name]])
+    from simulation.scenario import Scenario  # noqa: PLC0415  only now, as it imports the changed modules
+
+    for seed in seeds:
+        broken: dict[str, Any] = {"seed": seed}
+        try:
+            Scenario(seed, **options).run()
+        except Exception as error:  # noqa: BLE001  a crash of the scenario is noticed as well
+            broken["rule"] = getattr(error, "rule", type(error).__name__)
+            broken["what"] = getattr(error, "what", str(error))[:300]
+        pipe.send(broken)
+        if "rule" in broken:
+            break
+    os._exit(0)  # without the `finally` blocks of dead worlds
+
+
+# -- the parent
+
+
+def _run_child(name: str, seeds: range, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the results of a child. The last one may break a rule."""
+    os.environ["PYTHONHASHSEED"] = "0"  # read by the server that makes the children
+    children = get_context("forkserver")
+    children.set_forkserver_preload(PRELOADED)
+    received, sent = children.Pipe(duplex=False)
+    child = children.Process(target=run_seeds, args=(name, seeds, options, sent), daemon=True)
+    child.start()
+    sent.close()
+    with received, suppress(EOFError):
+        while True:
+            yield received.recv()
+    child.join()
+
+
+@cache
+def _is_clean(seed: int, options: tuple[tuple[str, Any], ...]) -> bool:
+    """Return whether the unchanged code passes a seed."""
+    results = list(_run_child(CLEAN, range(seed, seed + 1), dict(options)))
+    is_clean = bool(results) and "rule" not in results[0]
+    if not is_clean:
+        _say(f"The unchanged code does not pass seed {seed}: {results}")
+    return is_clean
+
+
+def try_mutation(mutation: Mutation, seeds: int, url: str | None = None) -> Catch:
+    """Run seeds until one breaks a rule that the unchanged code keeps."""
+    begun, seed = time.monotonic(), 1
+    options = dict(WORLDS.get(mutation.concept, JOBS_ONLY)) | ({} if url is None else {"database_url": url})
+    while seed <= seeds:
+        last = seed - 1
+        for result in _run_child(mutation.name, range(seed, min(seed + CHILD_SEEDS, seeds + 1)), options):
+            last = result["seed"]
+            if "rule" in result and _is_clean(last, tuple(options.items())):
+                return Catch(mutation, result["rule"], result["what"], last, time.monotonic() - begun)
+        if last < seed:  # it could not even begin
+            return Catch(mutation, "the changed code starts", "", seed, time.monotonic() - begun)
+        seed = last + 1
+    return Catch(mutation, None, "", seeds, time.monotonic() - begun)
+
+
+def try_all(mutations: Sequence[Mutation], seeds: int, processes: int, url: str | None = None) -> list[Catch]:
+    """Try all planted faults, several at once, and print a row for each as it is done."""
+    _say("| planted fault | noticed by the rule | seeds | seconds |\n|---|---|---|---|")
+    caught: list[Catch] = []
+    with ThreadPoolExecutor(processes) as pool:
+        for catch in pool.map(lambda mutation: try_mutation(mutation, seeds, url), mutations):
+            _say(str(catch))
+            caught.append(catch)
+    return caught
+
+
+def main() -> int:
+    """Try the named planted faults, or all of them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="names or concepts of planted faults")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds to try for each")
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--url", help="the store, if it is not SQLite")
+    given = parser.parse_args()
+    store = "sqlite" if given.url is None else "postgresql"
+    chosen = [
+        each
+        for each in load().values()
+        if each.store in (store, "any") and (not given.names or each.name in given.names or each.concept in given.names)
+    ]
+    survivors = [catch for catch in try_all(chosen, given.seeds, given.processes, given.url) if catch.rule is None]
+    _say(f"{len(chosen) - len(survivors)} of {len(chosen)} planted faults were noticed.")
+    return len(survivors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
