@@ -3,6 +3,10 @@
 When a process dies, every job that it ran in a risky step (`jobs.RISKY`) becomes a suspect. From then on a suspect
 takes that step in turn, as the only suspect of its process. It waits longer after its claim with each death. A process
 that keeps restarting for another reason dies before that turn comes, so that no job is blamed.
+
+A job that is not paid yet ends after `MAX_DEATHS`. A paid one is never ended by deaths, as it may be innocent:
+processes may be killed from outside whenever its long download is under way. It is tried ever more rarely, until its
+deadline.
 """
 
 import asyncio
@@ -18,6 +22,8 @@ MAX_DEATHS: Final = 5
 """Process deaths in one step after which a job ends: one beside other jobs, the others as the only suspect."""
 PAUSE_SECONDS: Final = (0.0, 3.0, 9.0, 27.0)
 """Seconds between the claim of a suspect and its step, by the number of deaths."""
+MAX_PAUSE_SECONDS: Final = 900.0
+"""The longest such pause. After the last one in the table, each is three times as long."""
 TURN_SECONDS: Final = 5.0
 """Seconds after which the next suspect no longer waits for this turn. A death is then blamed on neither."""
 TURNS_QUEUE: Final = "turns"
@@ -47,7 +53,9 @@ class Quarantine:
 
     def wait_left(self, risk: "Risk") -> float:
         """Return the seconds until a suspect may ask for its turn."""
-        pause = PAUSE_SECONDS[min(risk.deaths, len(PAUSE_SECONDS)) - 1]
+        beyond = max(0, risk.deaths - len(PAUSE_SECONDS))
+        pause = PAUSE_SECONDS[risk.deaths - beyond - 1] * 3.0 ** min(beyond, 10)
+        pause = min(pause, MAX_PAUSE_SECONDS)
         return risk.claimed_at + pause - self._steady()
 
     def ask(self, account_id: str, job_id: str) -> Seat:

@@ -147,8 +147,8 @@ class JobRun:
             await self.context.refresh()
 
     async def _wait_for_turn(self) -> None:
-        """Wait for this suspect's turn to take its risky step. Raise if too many processes died in it."""
-        if self.context.risk.deaths >= MAX_DEATHS:
+        """Wait for this suspect's turn to take its risky step. Raise if too many died in it and nothing is paid."""
+        if self.context.risk.deaths >= MAX_DEATHS and self.job.phase is not Phase.STORING:
             await self.context.amend(self.context.start)
             message = DEADLY_JOB_MESSAGE.format(self.context.risk.deaths, self.job.phase)
             raise JobCrashed(message, stage=self.job.phase.value)

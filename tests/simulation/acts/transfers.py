@@ -8,6 +8,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from simulation.callers import Caller
 
+UNREADABLE: Final = (400,)
+"""A picture whose child is killed twice counts as unreadable."""
 BOUNDARY: Final = "simulated-boundary"
 
 
@@ -20,7 +22,7 @@ async def upload(caller: "Caller", number: int) -> None:
         + f"\r\n--{BOUNDARY}--\r\n".encode()
     )
     content_type = f"multipart/form-data; boundary={BOUNDARY}"
-    answer = await caller.ask("POST", "/api/v1/files", body, **{"content-type": content_type})
+    answer = await caller.ask("POST", "/api/v1/files", body, allowed=UNREADABLE, **{"content-type": content_type})
     if answer is None or answer.status != 201:
         return
     if answer.json["sha256"] != hashlib.sha256(picture).hexdigest():

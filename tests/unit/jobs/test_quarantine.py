@@ -69,6 +69,13 @@ def test_each_death_makes_the_next_turn_come_later():
     assert waits == sorted(set(waits)) == list(PAUSE_SECONDS)
 
 
+def test_a_paid_job_is_tried_ever_more_rarely_and_at_last_at_even_intervals():
+    now = 1000.0
+    quarantine = Quarantine(steady=lambda: now)
+    waits = [quarantine.wait_left(quarantine.enter(deaths)) for deaths in (4, 5, 6, 7, 8, 9, 1000)]
+    assert waits == [27.0, 81.0, 243.0, 729.0, 900.0, 900.0, 900.0]
+
+
 def test_who_is_no_suspect_needs_no_turn():
     risk = Quarantine().enter(0)
     assert (risk.lacks_turn, risk.wanted) == (False, RiskLevel.SHARED)
