@@ -26,6 +26,7 @@ from sqlalchemy import Connection
 
 from penstock.accounts.administration import ensure_account, issue_key
 from penstock.domain.accounts import Actor, Allowance, KeyWish
+from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
@@ -104,15 +105,15 @@ def _vary(dice: random.Random, database_url: str) -> Settings:
     return _load(database_url, seats, dice.choice(("0.01", "0.02", "0.005")), dice.choice(("key-1", "key-2")))
 
 
-def _found(connection: Connection, seed: int) -> dict[str, str]:
+def _found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
     """Make the accounts with their keys. Return the keys."""
     dice = random.Random(f"{seed}/accounts")
-    made: dict[str, str] = {}
+    made: dict[str, tuple[str, ApiKey]] = {}
     for name in ACCOUNTS:
         account = ensure_account(connection, Actor.CLI, name, EPOCH)
         caps = {"ash": (), "birch": ("2.00",), "cedar": (f"{dice.uniform(0.05, 1.0):.2f}",)}[name]
         allowances = tuple(Allowance(period=Period.TOTAL, cap=parse_usd(cap)) for cap in caps)
-        made[name], _ = issue_key(connection, Actor.CLI, account.id, KeyWish(name="key", allowances=allowances), EPOCH)
+        made[name] = issue_key(connection, Actor.CLI, account.id, KeyWish(name="key", allowances=allowances), EPOCH)
     return made
 
 
@@ -153,6 +154,7 @@ class Scenario:
         )
         keys, _ = self.store.transact(lambda connection: _found(connection, seed), commit=True)
         chat_keys, _ = self.store.transact(lambda connection: side.found(connection, seed), commit=True)
+        chat_keys["cedar"] = keys["cedar"]  # its jobs and its chat share one budget
         self.objects = ObjectStore(world)
         self.endings = EndRules(world, self.store, self.objects)
         receivers = {HOOK.format(name): Receiver(HOOK.format(name), world) for name in ACCOUNTS}
@@ -174,7 +176,9 @@ class Scenario:
         self._names = iter(range(1_000_000))
         for port in range(1 + self._dice.randrange(3)):
             self._start(port)
-        self.callers = [Caller(world, name, key, self._ports, webhook=HOOK.format(name)) for name, key in keys.items()]
+        self.callers = [
+            Caller(world, name, key, self._ports, webhook=HOOK.format(name)) for name, (key, _) in keys.items()
+        ]
         for caller in self.callers:
             caller.others = self.callers
         self.chat = ChatSide(world, self.network, self.store, chat_keys, self._ports, self._gateways)
