@@ -69,9 +69,9 @@ run-tests: lint check-layers check-console console fetch-browser pull-weights co
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
 
-simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, JOBS, ONLY
+simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, ONLY and sizes
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.run $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
-	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) \
+	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) $(if $(CHAT),--chat $(CHAT)) \
 	$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(ONLY),--only '$(ONLY)') \
 	$(if $(FAILURES),--failures $(FAILURES))
 

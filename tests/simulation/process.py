@@ -95,13 +95,16 @@ class Process:
             survey=_nothing,
         )
         clocks = Clocks(self.wall, self.loop.time)
+        settings = self.settings
         try:
-            self.gateway = await Gateway.open(self.settings, self._leadership, ports, clocks=clocks)
+            self.gateway = await Gateway.open(settings, self._leadership, ports, clocks=clocks)
         except Exception as error:  # noqa: BLE001  as on a real machine: the process ends, and is started again
             self.kill(f"did not start: {error!r}")
             return
         self._listen(self.gateway)
         self.is_ready = True
+        if self.settings is not settings:  # they changed meanwhile
+            self.reload(self.settings)
 
     def _listen(self, gateway: Gateway) -> None:
         config = uvicorn.Config(create_app(gateway), log_config=None, access_log=False, timeout_keep_alive=75)

@@ -162,9 +162,12 @@ def join_place(place: str, path: list[str]) -> str:
 
 def _detail(kind: type[Params], error: ErrorDetails, place: str) -> Detail:
     path = [str(part)[:80] for part in error["loc"] if part not in UNPLACED and not _is_branch(part)]
-    loc = join_place(place, path)
     if error["type"] == "extra_forbidden":
-        return Detail(loc, unknown_name("param", path[-1], _owner(kind, path).model_fields), "unknown_param")
+        name = str(error["loc"][-1])[:80]  # the caller's own word, whatever it is
+        path = path if path[-1:] == [name] else [*path, name]
+        owner = _owner(kind, path)
+        return Detail(join_place(place, path), unknown_name("param", name, owner.model_fields), "unknown_param")
+    loc = join_place(place, path)
     if error["type"] == "missing":
         return Detail(loc, f"`{path[-1]}` is required.", "missing_required_parameter")
     message = WORDS.get(error["type"], error["msg"])

@@ -1,6 +1,7 @@
 """Chat callers of the simulation: they ask, stream, leave in the middle, and retry."""
 
 import asyncio
+import copy
 import json
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
@@ -74,8 +75,17 @@ class ChatCaller:
         for number in range(requests):
             if self._dice.random() < 0.6:
                 await asyncio.sleep(self._dice.random() * 3 * seconds / requests)
-            tasks.append(asyncio.create_task(self._insist(number)))
+            name = f"chat caller {self.account}#{number}"
+            if self.world.only is None or name in self.world.only:
+                self.world.note(f"{self.account} asks", name)
+                tasks.append(asyncio.create_task(self._with_dice(name)._insist(number)))
         await asyncio.gather(*tasks)
+
+    def _with_dice(self, name: str) -> "ChatCaller":
+        """Return this caller with dice for one request: they do not change if another one is left out."""
+        acting = copy.copy(self)
+        acting._dice = self.world.chance(name)
+        return acting
 
     async def probe(self, can_pay: Callable[[int], bool]) -> None:
         """Ask until the answer comes: without faults, it must. `can_pay` is asked after a refusal."""
@@ -134,6 +144,7 @@ class ChatCaller:
         except CallFailed:
             self.world.counts["chat calls that failed"] += 1
         heard.ended_at = self.world.now
+        self.world.recorder.add(f"{heard.marker} {heard.status} {heard.text!r} {heard.error!r} {heard.usage!r}")
 
     def _read_whole(self, heard: Heard, answer: HttpAnswer) -> None:
         self._take_head(heard, answer)

@@ -8,6 +8,7 @@ from simulation.chat.vendors import ChatBook, Served
 from simulation.store import SharedStore
 from simulation.world import World
 
+from penstock.billing.leases import LocalLease
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.usage import CRASHED
 from penstock.gateway import Gateway
@@ -219,16 +220,20 @@ def _judge_part(heard: Heard, row: Row, served: Served) -> str | None:
     return None if row.is_estimated else "an estimate is not marked"
 
 
-def _open_streams(gateway: Gateway, owner: str) -> float:
+def _open_streams(gateway: Any, owner: str) -> float:
     """Return the streams of an owner that a gateway has open under a lease that it still has."""
     lease = gateway.admission._slots.get(owner)
     return 0 if lease is None else lease.in_use - lease.lost
 
 
-def _pending(gateway: Gateway) -> str:
+def _pending(gateway: Any) -> str:
     """Return what a gateway has not finished."""
     relay, writer, admission = gateway.relay, gateway.usage_writer, gateway.admission
-    leases = (*admission._rates.values(), *admission._slots.values(), *admission._budgets.values())
+    leases: Sequence[LocalLease] = (
+        *admission._rates.values(),
+        *admission._slots.values(),
+        *admission._budgets.values(),
+    )
     found = {
         "busy": {name: busy for name, busy in relay._busy.items() if busy},
         "under way": list(writer._under_way),

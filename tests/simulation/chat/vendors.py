@@ -100,7 +100,8 @@ class ChatDouble:
 
     def take(self, body: bytes) -> tuple[Served, bool]:
         """Decide what happens to a call. Return it, and whether its usage is wanted."""
-        wish = json.loads(body)
+        wish: dict[str, Any] = json.loads(body)
+        options: dict[str, Any] = wish.get("stream_options") or {}
         prompt: str = wish["messages"][-1]["content"]
         found = MARKER.search(prompt)
         assert found is not None
@@ -120,7 +121,7 @@ class ChatDouble:
         )
         self._check(served)
         self.world.counts["chat calls"] += 1
-        return served, bool((wish.get("stream_options") or {}).get("include_usage"))
+        return served, bool(options.get("include_usage"))
 
     def _check(self, served: Served) -> None:
         earlier = self.book.add(served)

@@ -75,6 +75,8 @@ def command(wish: Wish) -> str:
         words.append(f"STORE={wish.store}")
     if wish.jobs != plain.jobs:
         words.append(f"JOBS={wish.jobs}")
+    if wish.chat != plain.chat:
+        words.append(f"CHAT={wish.chat}")
     if wish.seconds != plain.seconds:
         words.append(f"SECONDS={wish.seconds:g}")
     if wish.only is not None:

@@ -23,6 +23,8 @@ TIDY_EVERY: Final = 10
 """Worlds between two clean-ups of a database's catalog."""
 CRASHED: Final = "the simulation itself works"
 """The rule that is broken if anything but a rule of the gateway fails."""
+CALLERS: Final = ("caller ", "chat caller ")
+"""The names of steps that are no faults begin so."""
 SQLITE: Final = "sqlite"
 POSTGRESQL: Final = "postgresql"
 
@@ -38,6 +40,8 @@ class Wish:
     seed: int
     store: str = SQLITE
     jobs: int = 60
+    chat: int = 32
+    """Chat requests of each account."""
     seconds: float = 40.0
     only: frozenset[str] | None = None
 
@@ -71,7 +75,8 @@ def play(wish: Wish, database_url: str) -> Outcome:
     options: dict[str, Any] = {} if wish.store == SQLITE else {"database_url": database_url}
     scenario = None
     try:
-        scenario = Scenario(wish.seed, jobs=wish.jobs, seconds=wish.seconds, only=wish.only, **options)
+        sizes = {"jobs": wish.jobs, "chat": wish.chat, "seconds": wish.seconds}
+        scenario = Scenario(wish.seed, only=wish.only, **sizes, **options)
         scenario.run()
     except Violation as violation:
         outcome.rule, outcome.what = violation.rule, violation.what
@@ -89,7 +94,7 @@ def play(wish: Wish, database_url: str) -> Outcome:
 
 
 def _count_faults(trace: list[Step]) -> "Counter[str]":
-    return Counter(step.what for step in trace if step.name and not step.name.startswith("caller "))
+    return Counter(step.what for step in trace if step.name and not step.name.startswith(CALLERS))
 
 
 @dataclass

@@ -195,3 +195,9 @@ def test_commas_inside_of_texts_are_no_values():
 )
 def test_the_frame_that_ratio_and_resolution_ask_for(resolution, ratio, size):
     assert frame_size({"resolution": resolution, "aspectRatio": ratio}) == size
+
+
+@pytest.mark.parametrize("name", ["as object", "as text"])
+def test_an_unknown_param_is_refused_by_its_name_whatever_it_is(name):
+    found = problems(KINDS[0], {name: []}, "here")
+    assert any(name in loc and name in message and "Unknown param" in message for loc, message in found.items())
