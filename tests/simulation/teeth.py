@@ -12,12 +12,12 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import cache
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from queue import Queue
 from typing import Any, Final
 
 from simulation.planted.mutations import Mutation, load, plant
@@ -27,9 +27,9 @@ CHILD_SEEDS: Final = 10
 """Seeds that one child runs, as it keeps its dead worlds in memory."""
 CLEAN: Final = "-"
 """The name of the unchanged code."""
-JOBS_ONLY: Final = {"chat": 0}
-WORLDS: Final = {"chat": {"jobs": 12, "chat": 48}}
-"""The options of the worlds in which faults of a concept show soonest."""
+JOBS_ONLY: Final = {"jobs": 30, "chat": 0, "seconds": 20.0}
+WORLDS: Final = {"chat": {"jobs": 9, "chat": 32, "seconds": 20.0}}
+"""The options of the worlds in which faults of a concept show soonest: smaller than usual, as most show early."""
 PRELOADED: Final = ["sqlalchemy.dialects.sqlite", "pydantic", "msgspec", "uvicorn", "fastapi", "aiohttp", "alembic"]
 """Libraries that are imported once for all children."""
 
@@ -100,58 +100,84 @@ def _run_child(name: str, seeds: range, options: Mapping[str, Any]) -> Iterator[
     child.join()
 
 
-@cache
-def _is_clean(seed: int, options: tuple[tuple[str, Any], ...]) -> bool:
-    """Return whether the unchanged code passes a seed."""
-    results = list(_run_child(CLEAN, range(seed, seed + 1), dict(options)))
-    is_clean = bool(results) and "rule" not in results[0]
-    if not is_clean:
-        _say(f"The unchanged code does not pass seed {seed}: {results}")
-    return is_clean
+@dataclass
+class Bench:
+    """Places at which planted faults are tried, each with a store, and the seeds that the unchanged code passes."""
 
+    urls: Sequence[str]
+    """The URLs of databases; empty for SQLite."""
+    _clean: dict[tuple[Any, ...], bool] = field(default_factory=dict[tuple[Any, ...], bool])
 
-def try_mutation(mutation: Mutation, seeds: int, url: str | None = None) -> Catch:
-    """Run seeds until one breaks a rule that the unchanged code keeps."""
-    begun, seed = time.monotonic(), 1
-    options = dict(WORLDS.get(mutation.concept, JOBS_ONLY)) | ({} if url is None else {"database_url": url})
-    while seed <= seeds:
-        last = seed - 1
-        for result in _run_child(mutation.name, range(seed, min(seed + CHILD_SEEDS, seeds + 1)), options):
-            last = result["seed"]
-            if "rule" in result and _is_clean(last, tuple(options.items())):
-                return Catch(mutation, result["rule"], result["what"], last, time.monotonic() - begun)
-        if last < seed:  # it could not even begin
-            return Catch(mutation, "the changed code starts", "", seed, time.monotonic() - begun)
-        seed = last + 1
-    return Catch(mutation, None, "", seeds, time.monotonic() - begun)
+    def __post_init__(self) -> None:
+        self._free: Queue[str] = Queue()
+        for url in self.urls:
+            self._free.put(url)
 
+    def try_all(self, mutations: Sequence[Mutation], seeds: int) -> list[Catch]:
+        """Try planted faults, several at once, and print a row for each as it is done."""
+        _say("| planted fault | noticed by the rule | seeds | seconds |\n|---|---|---|---|")
+        caught: list[Catch] = []
+        with ThreadPoolExecutor(len(self.urls)) as pool:
+            for done in as_completed([pool.submit(self._try_one, mutation, seeds) for mutation in mutations]):
+                _say(str(done.result()))
+                caught.append(done.result())
+        return caught
 
-def try_all(mutations: Sequence[Mutation], seeds: int, processes: int, url: str | None = None) -> list[Catch]:
-    """Try all planted faults, several at once, and print a row for each as it is done."""
-    _say("| planted fault | noticed by the rule | seeds | seconds |\n|---|---|---|---|")
-    caught: list[Catch] = []
-    with ThreadPoolExecutor(processes) as pool:
-        for catch in pool.map(lambda mutation: try_mutation(mutation, seeds, url), mutations):
-            _say(str(catch))
-            caught.append(catch)
-    return caught
+    def _try_one(self, mutation: Mutation, seeds: int) -> Catch:
+        url = self._free.get()
+        try:
+            return self._try_at(url, mutation, seeds)
+        finally:
+            self._free.put(url)
+
+    def _try_at(self, url: str, mutation: Mutation, seeds: int) -> Catch:
+        """Run seeds until one breaks a rule that the unchanged code keeps."""
+        begun, seed = time.monotonic(), 1
+        world = WORLDS.get(mutation.concept, JOBS_ONLY)
+        options = world | ({"database_url": url} if url else {})
+        while seed <= seeds:
+            last = seed - 1
+            for result in _run_child(mutation.name, range(seed, min(seed + CHILD_SEEDS, seeds + 1)), options):
+                last = result["seed"]
+                if "rule" in result and self._is_clean(last, options):
+                    return Catch(mutation, result["rule"], result["what"], last, time.monotonic() - begun)
+            if last < seed:  # it could not even begin
+                return Catch(mutation, "the changed code starts", "", seed, time.monotonic() - begun)
+            seed = last + 1
+        return Catch(mutation, None, "", seeds, time.monotonic() - begun)
+
+    def _is_clean(self, seed: int, options: Mapping[str, Any]) -> bool:
+        """Return whether the unchanged code passes a seed."""
+        name = (seed, *(value for option, value in sorted(options.items()) if option != "database_url"))
+        if name not in self._clean:
+            results = list(_run_child(CLEAN, range(seed, seed + 1), options))
+            self._clean[name] = bool(results) and "rule" not in results[0]
+            if not self._clean[name]:
+                _say(f"The unchanged code does not pass seed {seed}: {results}")
+        return self._clean[name]
 
 
 def main() -> int:
-    """Try the named planted faults, or all of them."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Try the named planted faults, or all of them. Return the number of those that nothing noticed."""
+    parser = argparse.ArgumentParser(prog="simulation.teeth", description=__doc__)
     parser.add_argument("names", nargs="*", help="names or concepts of planted faults")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds to try for each")
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--url", help="the store, if it is not SQLite")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--store", choices=("sqlite", "postgresql"), default="sqlite")
     given = parser.parse_args()
-    store = "sqlite" if given.url is None else "postgresql"
     chosen = [
         each
         for each in load().values()
-        if each.store in (store, "any") and (not given.names or each.name in given.names or each.concept in given.names)
+        if each.store == given.store and (not given.names or each.name in given.names or each.concept in given.names)
     ]
-    survivors = [catch for catch in try_all(chosen, given.seeds, given.processes, given.url) if catch.rule is None]
+    with ExitStack() as stack:
+        urls = [""] * given.processes
+        if given.store != "sqlite":
+            from simulation.running.databases import open_server  # noqa: PLC0415  it imports a server
+
+            databases = stack.enter_context(open_server())
+            urls = [databases.create() for _ in urls]
+        survivors = [catch for catch in Bench(urls).try_all(chosen, given.seeds) if catch.rule is None]
     _say(f"{len(chosen) - len(survivors)} of {len(chosen)} planted faults were noticed.")
     return len(survivors)
 

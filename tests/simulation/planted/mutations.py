@@ -53,7 +53,7 @@ class Mutation:
     breaks: str
     edits: Sequence[Edit]
     store: str = "sqlite"
-    """The kind of store on which it shows: `sqlite`, `postgresql` or `any`."""
+    """The kind of store on which it shows: `sqlite` or `postgresql`."""
 
     def changed(self) -> dict[str, str]:
         """Return the changed sources by module. Raise DoesNotApply if the code has moved away."""
