@@ -20,6 +20,7 @@ from uvicorn.server import ServerState
 
 from penstock.clocks import Clocks
 from penstock.dispatch.leadership import Appointment
+from penstock.errors import StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.ports import Ports
 from penstock.settings.tables import Settings
@@ -178,7 +179,11 @@ class Process:
     async def _stop(self) -> None:
         if self.gateway is not None:
             await self._drain(self.gateway)
-            await self.gateway.close()
+            try:
+                await self.gateway.close()
+            except StoreUnavailable as error:  # the process ends all the same, and others recover what it held
+                self.kill(f"stopped without the store: {error!r}")
+                return
         self.has_stopped = True
         self.kill("stopped")
 
