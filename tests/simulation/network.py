@@ -47,6 +47,8 @@ class VirtualTransport(asyncio.Transport):
         self._arrives_at = 0.0
         self._paused = False
         self._held: list[bytes] = []
+        self._is_broken = False
+        """The network has lost bytes of this end: nothing that follows them arrives."""
         self._has_eof = False
         """The other end has closed, which is noticed when reading continues."""
 
@@ -126,7 +128,8 @@ class VirtualTransport(asyncio.Transport):
         """Close after everything sent so far."""
         if not self._closing:
             self._closing = True
-            self._after(self._next_arrival(0.0), self.peer, self.peer.finish)
+            if not self._is_broken:
+                self._after(self._next_arrival(0.0), self.peer, self.peer.finish)
             self.loop.call_soon(self.lose, None)
 
     def abort(self) -> None:
@@ -153,6 +156,8 @@ class VirtualTransport(asyncio.Transport):
             self._protocol.connection_lost(error)
 
     def _send(self, data: bytes, extra: float) -> None:
+        if self._is_broken:
+            return
         self._after(self._next_arrival(extra), self.peer, self.peer.arrive, data)
 
     def _next_arrival(self, extra: float) -> float:
@@ -223,6 +228,7 @@ class Network:
 
     def break_pair(self, end: VirtualTransport) -> None:
         """Reset a connection at both ends."""
+        end._is_broken = True
         for each in (end, end.peer):
             each.loop.call_later(LATENCY_SECONDS, each.lose, ConnectionResetError("reset by the network"))
 

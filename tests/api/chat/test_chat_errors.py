@@ -266,6 +266,19 @@ async def test_a_gateway_that_is_stopped_does_not_end_streams_as_if_they_were_wh
         await chat.double.until(lambda double: not double.open)
 
 
+async def test_a_gateway_that_is_stopped_does_not_say_that_an_open_request_is_free(start, tmp_path):
+    async with chatting(start) as chat:
+        config = tmp_path / "other.toml"
+        config.write_text(settings_of(chat.double))
+        async with running(load(config, {}, {"data": tmp_path / "other"})) as other:
+            client = await chat.sign_in(base_url=f"{other.url}/llm", api_key=await other.new_key())
+            waiting = asyncio.create_task(client.chat.completions.create(model="hang", messages=HELLO))
+            await chat.double.until(lambda double: double.open)
+        with pytest.raises(openai.InternalServerError) as refused:
+            await waiting
+        assert (refused.value.status_code, refused.value.body["charged"]) == (503, None)
+
+
 # -- request ids and retries
 
 

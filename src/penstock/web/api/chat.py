@@ -91,8 +91,9 @@ class Completions:
         except PenstockError as error:
             await render_error(error, scope["state"]["request_id"]).send(send)
         except asyncio.CancelledError:
-            if not cycle.gone:
-                raise  # the drain deadline
+            if not cycle.gone:  # the drain deadline
+                await _refuse_late(cycle, send)
+                raise
         finally:
             cycle.on_gone = None
 
@@ -181,6 +182,14 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds
         return
     await send({"type": "http.response.body", "body": b"", "more_body": False})
     await stream.linger()
+
+
+async def _refuse_late(cycle: Cycle, send: Send) -> None:
+    """Answer a request that the drain deadline ends, unless its answer has begun. Its vendor may have worked."""
+    if not cycle.response_started:
+        error = Overloaded("The gateway is shutting down.", retry_after=2)
+        error.charged = None
+        await render_error(error, cycle.request_id, closes=True).send(send)
 
 
 def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:
