@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -148,4 +149,5 @@ def _start(words: Mapping[str, str] = os.environ) -> None:
 
 if __name__ == "__main__":
     _start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # end the worlds and the server, like Ctrl-C
     sys.exit(main(sys.argv[1:]))

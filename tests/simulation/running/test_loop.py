@@ -18,7 +18,7 @@ def _note(seen: list[Any], world: World, name: str) -> Callable[[], None]:
 
 
 def test_timers_run_in_order_and_time_jumps_to_them():
-    world, seen = World(1), []
+    world, seen = World(1), list[Any]()
     loop = VirtualLoop(world, "one")
     for seconds, name in ((86_400.0, "day"), (1.0, "first"), (1.0, "second"), (0.5, "early")):
         loop.call_later(seconds, _note(seen, world, name))
@@ -28,7 +28,7 @@ def test_timers_run_in_order_and_time_jumps_to_them():
 
 
 def test_a_cancelled_timer_does_not_run():
-    world, seen = World(1), []
+    world, seen = World(1), list[Any]()
     VirtualLoop(world, "one").call_later(1.0, _note(seen, world, "never")).cancel()
     world.run(2.0)
     assert seen == []
@@ -85,7 +85,7 @@ def test_the_seed_chooses_the_order_of_processes():
 
 
 def test_a_killed_process_runs_nothing_more_not_even_finally():
-    world, seen = World(1), []
+    world, seen = World(1), list[Any]()
     loop = VirtualLoop(world, "one")
 
     async def live() -> None:
@@ -106,7 +106,7 @@ def test_a_killed_process_runs_nothing_more_not_even_finally():
 
 
 def test_a_planned_kill_strikes_between_two_callbacks_of_a_turn():
-    world, seen = World(1), []
+    world, seen = World(1), list[Any]()
     loop = VirtualLoop(world, "one")
     loop.on_kill = lambda: setattr(loop, "is_dead", True)
     loop.steps_left = 2
@@ -117,7 +117,7 @@ def test_a_planned_kill_strikes_between_two_callbacks_of_a_turn():
 
 
 def test_a_frozen_process_stands_still_while_time_passes():
-    world, seen = World(1), []
+    world, seen = World(1), list[Any]()
     frozen, other = VirtualLoop(world, "frozen"), VirtualLoop(world, "other")
     for loop in (frozen, other):
         loop.call_later(3.0, _note(seen, world, loop.name))
