@@ -55,7 +55,7 @@ def test_fixed_seeds_break_no_rule_and_repeat_in_another_process():
 
 
 def test_a_broken_rule_is_shrunk_to_steps_that_replay_it():
-    found = _run("--seed", "3", *SMALL, code=("-c", PLANTED))
+    found = _run("--seed", "3", "--shrink-seconds", "800", *SMALL, code=("-c", PLANTED))
     assert found.returncode == 1, found.stdout + found.stderr
     assert "BROKEN RULE: planted" in found.stdout
     assert "Shortest trace found: 3 of " in found.stdout
