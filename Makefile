@@ -17,7 +17,7 @@ NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
 # Tests start hundreds of processes, which share their compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long simulate check format new-vendor bench bench-guard docs pin-images lock clean
+.PHONY: help setup setup-dev setup-bench console run test test-long simulate teeth check format new-vendor bench bench-guard docs pin-images lock clean
 .PHONY: run-tests pull-weights fetch-browser compile-tests lint check-types check-layers check-console
 
 help:  ## list the targets
@@ -74,6 +74,10 @@ simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=
 	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) $(if $(CHAT),--chat $(CHAT)) \
 	$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(ONLY),--only '$(ONLY)') \
 	$(if $(FAILURES),--failures $(FAILURES))
+
+teeth: setup-dev  ## plant faults in the code, and show that the simulation notices each: FAULTS=…, SEEDS=2000, STORE
+	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.planted.teeth $(FAULTS) $(if $(SEEDS),--seeds $(SEEDS)) \
+	$(if $(STORE),--store $(STORE)) $(if $(PROCESSES),--processes $(PROCESSES))
 
 pull-weights: setup-dev
 	@$(BIN)/penstock models pull --quiet

@@ -21,6 +21,7 @@ ACTIONS: Final = (
     ("submit", 0.5),
     ("submit twice", 0.1),
     ("submit without key", 0.05),
+    ("submit and cancel", 0.06),
     ("read", 0.12),
     ("wait", 0.05),
     ("cancel", 0.07),
@@ -52,7 +53,7 @@ SCRIPTS: Final[Sequence[tuple[dict[str, Any], float]]] = (
     ({"ending": "failed"}, 0.02),
     ({"ending": "filtered"}, 0.01),
     ({"ending": "no_output"}, 0.01),
-    ({"ending": "corrupt"}, 0.01),
+    ({"ending": "corrupt"}, 0.03),
 )
 
 
@@ -128,7 +129,7 @@ class Caller:
         if action not in ("read", "wait", "list"):
             self.world.note(f"{self.account} {action}", f"caller {self.account}#{number}")
         match action:
-            case "submit" | "submit twice" | "submit without key":
+            case "submit" | "submit twice" | "submit without key" | "submit and cancel":
                 await self._submit(number, action)
             case "cancel" | "delete":
                 await self._end(action)
@@ -186,6 +187,10 @@ class Caller:
         has_key = action != "submit without key"
         clicks = 2 if action == "submit twice" else 1
         await asyncio.gather(*(self._insist(key, body, has_key=has_key) for _ in range(clicks)))
+        if action == "submit and cancel" and key in self.promises:  # a change of mind, while the order is placed
+            self.promises[key].asked_to_cancel = True
+            await asyncio.sleep(0.3 * self.dice.random())
+            await self.ask("POST", f"/api/v1/jobs/{self.promises[key].job_ids[0]}/cancel")
 
     async def _insist(self, key: str, body: dict[str, Any], *, has_key: bool) -> None:
         """Repeat a request until it is answered: the gateway must make one job of all of them."""

@@ -24,6 +24,7 @@ CALL_FAULTS: Final = (
     ("vendor: never answers", 0.003),
     ("vendor: swallowed", 0.003),
     ("vendor: late", 0.01),
+    ("vendor: reset, arrives later", 0.01),
     ("vendor: twice", 0.003),
     ("vendor: reply late", 0.01),
 )
@@ -236,12 +237,12 @@ class VendorClient:
         if be_sure is not None:
             be_sure()
         answer: asyncio.Future[Reply] = self._loop.create_future()
-        late = chance.uniform(*LATE_SECONDS) if fault == "vendor: late" else 0.0
+        late = chance.uniform(*LATE_SECONDS) if fault in ("vendor: late", "vendor: reset, arrives later") else 0.0
         if fault not in ("vendor: lost on the way", "vendor: swallowed"):
             self._world.later(late + TRANSIT_SECONDS * chance.random(), self._arrive, double, call, answer, fault)
         if fault == "vendor: twice":
             self._world.later(TRANSIT_SECONDS + 0.5 * chance.random(), self._arrive_again, double, call)
-        if fault in ("vendor: lost on the way", "vendor: reply lost"):
+        if fault in ("vendor: lost on the way", "vendor: reply lost", "vendor: reset, arrives later"):
             self._loop.call_later(0.1, _fail, answer, ReplyLost("reset"))
         try:
             async with asyncio.timeout(call.seconds):

@@ -5,7 +5,7 @@ from typing import Final
 
 import pytest
 from simulation.planted.mutations import DoesNotApply, Edit, Mutation, load
-from simulation.teeth import SEEDS, Bench
+from simulation.planted.teeth import SEEDS, Bench
 
 MUTATIONS: Final = load()
 QUICK: Final = ("calls_without_an_intent", "shows_the_state_before_the_event", "charges_failed_jobs")

@@ -1,4 +1,4 @@
-"""Show that the simulation notices planted faults: `python -m simulation.teeth [NAME…] --seeds 2000`.
+"""Show that the simulation notices planted faults: `python -m simulation.planted.teeth [NAME…] --seeds 2000`.
 
 Each fault is planted into a process of its own, which runs seeds until a rule is broken. A seed counts only if the
 unchanged code passes it.
@@ -159,7 +159,7 @@ class Bench:
 
 def main() -> int:
     """Try the named planted faults, or all of them. Return the number of those that nothing noticed."""
-    parser = argparse.ArgumentParser(prog="simulation.teeth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="simulation.planted.teeth", description=__doc__)
     parser.add_argument("names", nargs="*", help="names or concepts of planted faults")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="seeds to try for each")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
