@@ -25,9 +25,11 @@ CALL_FAULTS: Final = (
     ("vendor: swallowed", 0.003),
     ("vendor: late", 0.01),
     ("vendor: reset, arrives later", 0.01),
+    ("vendor: death, arrives later", 0.006),
     ("vendor: twice", 0.003),
     ("vendor: reply late", 0.01),
 )
+LATE_FAULTS: Final = ("vendor: late", "vendor: reset, arrives later", "vendor: death, arrives later")
 Reply = tuple[int, Mapping[str, str], bytes]
 JSON: Final = {"content-type": "application/json"}
 
@@ -237,13 +239,15 @@ class VendorClient:
         if be_sure is not None:
             be_sure()
         answer: asyncio.Future[Reply] = self._loop.create_future()
-        late = chance.uniform(*LATE_SECONDS) if fault in ("vendor: late", "vendor: reset, arrives later") else 0.0
+        late = chance.uniform(*LATE_SECONDS) if fault in LATE_FAULTS else 0.0
         if fault not in ("vendor: lost on the way", "vendor: swallowed"):
             self._world.later(late + TRANSIT_SECONDS * chance.random(), self._arrive, double, call, answer, fault)
         if fault == "vendor: twice":
             self._world.later(TRANSIT_SECONDS + 0.5 * chance.random(), self._arrive_again, double, call)
         if fault in ("vendor: lost on the way", "vendor: reply lost", "vendor: reset, arrives later"):
             self._loop.call_later(0.1, _fail, answer, ReplyLost("reset"))
+        if fault == "vendor: death, arrives later":
+            self._loop.steps_left = 0  # killed before its next step
         try:
             async with asyncio.timeout(call.seconds):
                 return await answer
