@@ -169,6 +169,7 @@ async def test_an_idempotency_key_is_free_once_all_its_jobs_are_gone(server):
 
 
 async def test_a_job_past_its_retention_is_removed_and_one_kept_for_ever_is_not(server):
+    server.gateway.upkeep.sweeps = False  # only the test sweeps
     short = await order(server, {"latency": 0}, retention=0.05)
     ever = await order(server, FAILS, retention="forever")
     usual = await order(server, FAILS)
@@ -206,6 +207,7 @@ async def test_past_its_retention_a_job_is_gone_everywhere_before_it_is_removed(
 
 async def test_the_operators_retention_holds_for_who_says_nothing(start):
     server = await start(overrides={"jobs.retention": 0.05})
+    server.gateway.upkeep.sweeps = False  # only the test sweeps
     job = await order(server, FAILS)
     kept = await order(server, FAILS, retention=600)
     open_job = await order(server, NEVER)
@@ -234,6 +236,7 @@ async def test_sweeping_and_deleting_at_once_do_not_disturb_each_other(server):
 
 async def test_uploads_end_with_their_time_but_not_under_a_job(start):
     server = await start(overrides={"jobs.file_retention": 1})
+    server.gateway.upkeep.sweeps = False  # only the test sweeps
     used, unused = await upload(server), await upload(server, "blue")
     job = await server.submit(MODEL, script=NEVER, file={"file_token": used})
     async with asyncio.timeout(60):
