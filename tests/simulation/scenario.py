@@ -59,6 +59,7 @@ VENDOR: Final = """
 type = "sim"
 base_url = "http://{name}.example.com"
 max_concurrent = {seats}
+poll_seconds = 1.0
 api_key = "{key}"
 """
 SEATS: Final = (("north", 20), ("south", 3))
