@@ -235,7 +235,7 @@ class Scenario:
         self.faults.heal()
         self.invariants.pace.watch()
         bound = self.world.now + HEAL_SECONDS
-        self.world.run(bound, lambda: all(task.done() for task in self._living) and not self.invariants.open_jobs())
+        self.world.run(bound, lambda: not self.invariants.has_open_jobs and all(task.done() for task in self._living))
 
     def _end(self) -> None:
         left = [task for task in self._living if not task.done()]

@@ -80,6 +80,10 @@ class SharedStore(ABC):
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query of the invariants, with a `%s` for each value."""
 
+    def has_changed(self) -> bool:
+        """Return whether the last transaction may have changed a row."""
+        return True
+
     @abstractmethod
     def close(self) -> None:
         """Forget the database."""
@@ -110,6 +114,7 @@ class SqliteStore(SharedStore):
         self.driver: Any = self.connection.connection.driver_connection
         self.driver.isolation_level = None
         self.driver.deserialize(template)
+        self._changes = 0
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
         """Run a transaction."""
@@ -128,6 +133,11 @@ class SqliteStore(SharedStore):
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
         return self.driver.execute(statement.replace("%s", "?"), values).fetchall()
+
+    def has_changed(self) -> bool:
+        """Return whether rows were written since the last call."""
+        before, self._changes = self._changes, self.driver.total_changes
+        return self._changes != before
 
     def close(self) -> None:
         """Forget the database."""
@@ -278,7 +288,7 @@ class VirtualDatabase(Database):
         except Exception as error:  # noqa: BLE001  raised to the caller
             self._answer(answer, error, failed=True)
         else:
-            if is_done:
+            if is_done and self._store.has_changed():
                 self._store.commits += 1
                 self._store.on_commit()
             self._finish(answer, result, topics if is_done else set(), fault)
