@@ -101,6 +101,8 @@ def _run(worlds: Worlds, options: Any, totals: Totals) -> Iterator[Outcome]:
             print(f"\r\033[K{totals.line()}" if is_terminal else totals.line(), end="" if is_terminal else "\n")
             sys.stdout.flush()
         if outcome.rule is not None:
+            wish = outcome.wish
+            print(f"\nA rule was broken by seed {wish.seed} on {wish.store}: {outcome.rule}", flush=True)
             yield outcome
     print(f"\r\033[K{totals.line()}" if is_terminal else totals.line())
 
@@ -111,7 +113,7 @@ def _explain(worlds: Worlds, first: Outcome, options: Any) -> str:
     is_repeatable = second.digest == first.digest and second.rule == first.rule
     shortest = first
     if is_repeatable and options.shrink_seconds > 0:
-        print(f"A rule was broken by seed {first.wish.seed}: {first.rule}. Shrinking {len(first.names)} steps ...")
+        print(f"Shrinking {len(first.names)} steps of seed {first.wish.seed} ...")
         shortest = _shorten(worlds, first, options)
     return failure(first, shortest, is_repeatable=is_repeatable)
 

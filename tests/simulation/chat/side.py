@@ -45,6 +45,12 @@ routes = [{vendor = "east", model = "m"}, {vendor = "west", model = "m"}]
     f'price = {{input_per_million = "{asked}", output_per_million = "{answered}"}}\n'
     for name, (asked, answered) in PRICES.items()
 )
+ROOM: Final = """
+SELECT b.cap - p.spent - COALESCE((
+    SELECT SUM(h.amount) FROM holds h WHERE h.owner = b.owner AND h.period = b.period AND h.is_lease = 0), 0)
+FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE b.owner = %s
+"""
+"""The money of each budget that is neither spent nor held for jobs. What chat has leased comes back."""
 SETTLE_SECONDS: Final = 300.0
 """The longest time in which everything is charged and every lease has come back."""
 
@@ -113,11 +119,7 @@ class ChatSide:
         need = 2 * max(cost_of(vendor, 100, 10) for vendor in PRICES)
 
         def can_pay(_tokens: int) -> bool:
-            rooms = self._store.ask(
-                "SELECT b.cap - p.spent FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period "
-                "WHERE b.owner = %s",
-                owner,
-            )
+            rooms = self._store.ask(ROOM, owner)
             return all(room > need for (room,) in rooms)
 
         return can_pay
