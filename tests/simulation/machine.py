@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from penstock.domain.jobs import Asset
 from penstock.errors import AssetNotFound, FileNotFound
 from penstock.inspection.glb import ModelFacts
 from penstock.inspection.images_and_video import VideoFacts
-from penstock.inspection.worker_pool import LimitReached, WorkFailed
+from penstock.inspection.worker_pool import Interrupted, LimitReached, WorkFailed
 from penstock.storage.assets import Landed, asset_key, asset_keys, file_key
 from penstock.storage.backend import StorageUnavailable
 
@@ -40,6 +40,10 @@ CHILD_FAULTS: Final = (
 )
 
 
+class Crashed(WorkFailed):
+    """A child crashed, as if by its file."""
+
+
 class ObjectStore:
     """All stored bytes of a world, by key."""
 
@@ -48,6 +52,8 @@ class ObjectStore:
         self.objects: dict[str, bytes] = {}
         self.away_until = 0.0
         self.full_until = 0.0
+        self.wronged = 0
+        """Good files that a child's crash or hang made look bad."""
 
 
 class VirtualAssets:
@@ -134,6 +140,10 @@ class VirtualAssets:
         del before
         return 0
 
+    def count_wronged(self) -> None:
+        """Count a file that a child's fault makes look bad."""
+        self._store.wronged += 1
+
     def read_landed(self, path: Path) -> bytes:
         """Return the bytes of a download under way, for a child that opens them."""
         return self._landed[path]
@@ -200,9 +210,11 @@ class VirtualPool:
         await asyncio.sleep(self._seconds if fault == "child: hang" else 0.02 * (1 + self._chance.random()))
         if fault == "child: slow":
             await asyncio.sleep(self._chance.uniform(0.5, self._seconds / 2))
-        if fault == "child: crash" or self.pressed_until > self._world.now:
-            raise WorkFailed
-        if fault in ("child: hang", "child: out of memory"):
+        if fault == "child: out of memory" or self.pressed_until > self._world.now:
+            raise Interrupted
+        if fault == "child: crash":
+            raise Crashed
+        if fault == "child: hang":
             raise LimitReached
         data = source if isinstance(source, bytes) else self._assets.read_landed(source)
         try:
@@ -214,11 +226,12 @@ class VirtualPool:
     async def insist(self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any) -> Any:
         """Try again once after a crash."""
         try:
+            with suppress(Crashed, Interrupted):
+                return await self.do(account_id, function, source, *args)
             return await self.do(account_id, function, source, *args)
-        except LimitReached:
+        except (Crashed, LimitReached):
+            self._assets.count_wronged()
             raise
-        except WorkFailed:
-            return await self.do(account_id, function, source, *args)
 
     async def close(self) -> None:
         """End all children."""

@@ -138,7 +138,7 @@ def _supervise(child: int, answers: int, control: socket.socket, seconds: float)
         return reason, b""
     if ending == 0 and answer:
         return "done", answer
-    return {-signal.SIGXCPU: "cpu", -signal.SIGKILL: "memory"}.get(ending, "crashed"), str(ending).encode()
+    return {-signal.SIGXCPU: "cpu", -signal.SIGKILL: "killed"}.get(ending, "crashed"), str(ending).encode()
 
 
 def _await_end(child: int, seconds: float) -> int:

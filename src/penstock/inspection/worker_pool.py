@@ -38,6 +38,10 @@ class WorkFailed(Exception):
     """The work crashed and was ended together with its process."""
 
 
+class Interrupted(WorkFailed):
+    """The machine ended the work, for example for lack of memory. The file is not to blame: try again later."""
+
+
 class LimitReached(WorkFailed):
     """The work exceeded its time or memory limit. A retry would exceed it again."""
 
@@ -247,13 +251,14 @@ def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: 
             raise LimitReached(f"{name} took more than {errand.cpu_seconds} seconds of computing time")
         case "time":
             raise LimitReached(f"{name} took longer than {errand.seconds:g} seconds")
-        case "memory":
-            raise LimitReached(f"{name} needed more than {errand.memory_bytes >> 20} MB of memory")
+        case "killed" | "gone":
+            raise Interrupted(f"The process doing {name} was ended by the machine ({status}).")
         case "unable":
             log.error(
                 "inspecting a file failed because of an error in the gateway",
                 extra={"fields": {"reason": answer.decode(errors="replace")}},
             )
+            raise Interrupted(f"The process doing {name} could not begin.")
         case _:
             pass
     raise WorkFailed(f"The process doing {name} crashed ({status}).")

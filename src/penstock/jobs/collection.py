@@ -11,7 +11,7 @@ from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
-from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import Interrupted, LimitReached, ProcessPool, WorkFailed
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
@@ -107,12 +107,19 @@ class Collection:
                 case Kind.IMAGE:
                     picture = await self._process_pool.insist(account_id, inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
-        except LimitReached as error:
-            raise BadOutput("Opening the output takes more time or memory than allowed.") from error
-        except WorkFailed as error:
-            raise BadOutput("The output could not be opened.") from error
-        except FileUnreadable as error:
-            raise BadOutput(error.message) from error
+        except (WorkFailed, FileUnreadable) as error:
+            raise _explain(error, output) from error
+
+
+def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | StorageUnavailable:
+    """Return what is wrong with the output; if nothing is, that the result has to wait. A preview never waits."""
+    if isinstance(error, FileUnreadable):
+        return BadOutput(error.message)
+    if isinstance(error, Interrupted) and output.role is Role.PRIMARY:
+        return StorageUnavailable("The gateway could not open the output just now.", retry_after=1)
+    if isinstance(error, LimitReached):
+        return BadOutput("Opening the output takes more time or memory than allowed.")
+    return BadOutput("The output could not be opened.")
 
 
 def _fields(facts: object) -> dict[str, Any]:

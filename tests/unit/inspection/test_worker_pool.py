@@ -16,7 +16,7 @@ import pytest
 import workloads as works
 
 from penstock.domain.job_errors import BadOutput
-from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import Interrupted, LimitReached, ProcessPool, WorkFailed
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
 
@@ -147,6 +147,20 @@ async def test_a_memory_bomb_is_contained(open_process_pool):
     process_pool = open_process_pool(1)
     with pytest.raises(LimitReached, match="hoard needed more than 2048 MB"):
         await process_pool.do("a", works.hoard)
+    assert await process_pool.do("a", pow, None, 3, 2) == 9
+
+
+@on_linux
+async def test_a_kill_is_not_blamed_on_the_file(open_process_pool):
+    process_pool, before = open_process_pool(1), processes_below(os.getpid())
+    assert await process_pool.do("a", pow, None, 2, 2) == 4
+    (child,) = processes_below(os.getpid()) - before
+    working = asyncio.create_task(process_pool.do("a", works.sleep, None, 600))
+    await until(lambda: processes_below(child))
+    for forked in processes_below(child):  # as the kernel does when memory runs out
+        os.kill(forked, signal.SIGKILL)
+    with pytest.raises(Interrupted, match="sleep was ended by the machine"):
+        await working
     assert await process_pool.do("a", pow, None, 3, 2) == 9
 
 
