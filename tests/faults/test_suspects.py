@@ -3,6 +3,7 @@
 import random
 import sqlite3
 from collections.abc import AsyncGenerator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -45,17 +46,17 @@ def count_downloads(double: Double, *order_ids: str) -> int:
 
 async def kill(gateway: Gateway, settings: Settings) -> None:
     """Let the process die as by SIGKILL: its jobs stay in its name, with all that was written of them."""
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         marks = dict(store.execute("SELECT id, at_risk FROM jobs WHERE done = 0").fetchall())
     await gateway.close()
     die(settings.data)
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         store.executemany("UPDATE jobs SET at_risk = ? WHERE id = ?", [(mark, name) for name, mark in marks.items()])
     store.close()
 
 
 def deaths_of(settings: Settings) -> dict[str, int]:
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         found = dict(store.execute("SELECT id, deaths FROM jobs").fetchall())
     store.close()
     return found
@@ -104,7 +105,7 @@ async def test_a_paid_job_that_kills_its_processes_is_found_among_others_and_wai
     assert deaths[0] == 1
     assert await let_happen(gateway, 10_000, others)
     await kill(gateway, settings)
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         store.execute("UPDATE jobs SET deaths = ? WHERE id = ?", (MAX_DEATHS, chosen))
     store.close()
     seen = count_downloads(double, guilty)
@@ -114,7 +115,7 @@ async def test_a_paid_job_that_kills_its_processes_is_found_among_others_and_wai
     assert (waiting.state, waiting.phase, count_downloads(double, guilty)) == (State.RUNNING, Phase.STORING, seen)
     double.faults.clear()
     await kill(gateway, settings)
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         store.execute("UPDATE jobs SET deaths = 1 WHERE id = ?", (chosen,))
     store.close()
     gateway = await Gateway.open(settings)
@@ -127,7 +128,7 @@ async def test_a_paid_job_that_kills_its_processes_is_found_among_others_and_wai
 
 def owned(settings: Settings) -> set[str]:
     """The open jobs that a process has claimed."""
-    with sqlite3.connect(settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(settings.data / "penstock.db")) as store, store:
         found = store.execute("SELECT id FROM jobs WHERE done = 0 AND owner LIKE 'runner_0%'").fetchall()
     store.close()
     return {name for (name,) in found}

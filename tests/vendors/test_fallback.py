@@ -6,7 +6,7 @@ import random
 import sqlite3
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -297,7 +297,10 @@ async def test_many_rerouted_jobs_keep_to_the_limit(gateway, first, second):
     accepted = [await server.submit(SIM, script={"latency": 0.1}) for _ in range(8)]
     done = await asyncio.gather(*(server.finish(job["id"]) for job in accepted))
     assert {job["status"] for job in done} == {"succeeded"}
-    with sqlite3.connect(f"file:{second.simulator._folder / 'simulator.db'}?mode=ro", uri=True) as books:
+    with (
+        closing(sqlite3.connect(f"file:{second.simulator._folder / 'simulator.db'}?mode=ro", uri=True)) as books,
+        books,
+    ):
         moments = sorted(row[0] for row in books.execute("SELECT accepted_at FROM orders"))
     books.close()
     assert len(moments) == 8
@@ -457,7 +460,10 @@ async def test_a_storm_over_both_orders_each_job_once_in_all_books(gateway, doub
     done = await asyncio.gather(*(server.finish(job["id"], seconds=60) for job in accepted))
     books: Counter[str] = Counter()
     for double in doubles.values():
-        with sqlite3.connect(f"file:{double.simulator._folder / 'simulator.db'}?mode=ro", uri=True) as store:
+        with (
+            closing(sqlite3.connect(f"file:{double.simulator._folder / 'simulator.db'}?mode=ro", uri=True)) as store,
+            store,
+        ):
             books.update(row[0].rpartition("-")[0] for row in store.execute("SELECT reference FROM orders"))
         store.close()
     assert max(books.values()) == 1

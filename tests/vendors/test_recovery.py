@@ -67,7 +67,7 @@ async def let_happen(gateway: Gateway, events: int, job_ids: list[str]) -> bool:
 
 def die(data: Path) -> None:
     """Leave the store as a killed process does: its jobs still held in its name."""
-    with sqlite3.connect(data / "penstock.db") as store:
+    with closing(sqlite3.connect(data / "penstock.db")) as store, store:
         store.execute("UPDATE jobs SET owner = 'runner_dead' WHERE done = 0")
     store.close()
 
@@ -166,7 +166,7 @@ async def test_the_vendors_limit_holds_for_jobs_that_were_begun_but_not_ordered(
     gateway = await Gateway.open(settings)
     assert await let_happen(gateway, 1_000, [job.id for job in begun])
     await gateway.close()
-    with sqlite3.connect(data / "vendors" / "sim" / "simulator.db") as books:
+    with closing(sqlite3.connect(data / "vendors" / "sim" / "simulator.db")) as books, books:
         moments = [row[0] for row in books.execute("SELECT accepted_at FROM orders ORDER BY accepted_at")]
     books.close()
     assert len(moments) == 3

@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 import time
+from contextlib import closing
 from datetime import datetime
 from typing import Any
 
@@ -280,7 +281,7 @@ async def test_a_full_queue_is_told_with_when_to_try_again(start):
 
 async def test_a_mistake_of_ours_is_told_without_its_inside(server, caplog):
     job = await server.generate(script={"ending": "failed"})
-    with sqlite3.connect(server.gateway.settings.data / "penstock.db") as store:
+    with closing(sqlite3.connect(server.gateway.settings.data / "penstock.db")) as store, store:
         store.execute("UPDATE jobs SET document = ?", (b"secret nonsense",))
     store.close()
     response = await server.client.get(f"/api/v1/jobs/{job['id']}")

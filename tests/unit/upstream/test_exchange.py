@@ -739,6 +739,7 @@ async def test_an_upstream_inside_fails_in_the_same_words(tmp_path, submission, 
         await line.drive(line.vendor.submit(ORDER))
     with pytest.raises(Unclear):
         await line.download()
+    line.vendor.upstream.close()
 
 
 # -- what a caller may read of it
