@@ -95,13 +95,18 @@ def _await_schema(settings: "Settings", leadership: "Leadership") -> None:
     from penstock.store.tables import SCHEMA_VERSION
 
     engine, give_up_at = make_engine(settings.database_url), time.monotonic() + SCHEMA_SECONDS
-    with suppress(StoreUnusable), database_errors():  # reported when the store is opened to be used
-        while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
-            if time.monotonic() > give_up_at:
-                who = f"Another server (process {leadership.tell_holder()}) uses {settings.data} with an earlier schema"
-                fail(f"{who}: this version would have to change it.", "Stop all servers of the earlier version first.")
-            time.sleep(0.05)
-    engine.dispose()
+    try:
+        with suppress(StoreUnusable), database_errors():  # reported when the store is opened to be used
+            while not leadership.take() and (current_version(engine) or "") < SCHEMA_VERSION:
+                if time.monotonic() > give_up_at:
+                    who = f"Another server (process {leadership.tell_holder()}) uses {settings.data}"
+                    fail(
+                        f"{who} with an earlier schema: this version would have to change it.",
+                        "Stop all servers of the earlier version first.",
+                    )
+                time.sleep(0.05)
+    finally:
+        engine.dispose()
 
 
 def _allow_many_files() -> None:
