@@ -15,6 +15,7 @@ import httpx
 import hypothesis
 import pytest
 from calm_loop import CalmLoop
+from kept_pool import KeptPool
 from plain import NO_TLS
 from postgres import PostgresServer
 from sqlalchemy import Connection
@@ -26,6 +27,7 @@ from penstock.domain import api_keys
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
+from penstock.ports import Ports
 from penstock.settings.tables import Settings, load
 from penstock.store import schema
 from penstock.store.connect import make_engine, open_database
@@ -43,6 +45,7 @@ SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
 """Settings by which the simulator serves everything, the built-in engines' models too."""
 VIDEO = "sim_text_to_video"
 MODEL = "sim_image_to_model"
+PORTS = Ports(open_pool=KeptPool)
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
@@ -262,7 +265,7 @@ async def database(store_url: str) -> AsyncGenerator[Database]:
 @asynccontextmanager
 async def running(settings: Settings, port: int = 0, clocks: Clocks = CLOCKS) -> AsyncGenerator[Server]:
     """A gateway that serves until the block ends."""
-    gateway = await Gateway.open(settings, clocks=clocks)
+    gateway = await Gateway.open(settings, ports=PORTS, clocks=clocks)
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()
     serving = asyncio.create_task(
