@@ -141,7 +141,7 @@ class Faults:
             double.down_until = 0.0
         for process in self._living():
             process.skew = 0.0
-            process.loop.frozen_until = min(process.loop.frozen_until, self._world.now)
+            self._world.thaw(process.loop)
             process.loop.steps_left = None
         if "reload" in self.character.kinds:
             self._use(self._stage.settings)

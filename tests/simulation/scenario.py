@@ -73,7 +73,7 @@ PATIENCE_SECONDS: Final = 5000.0
 PATIENT_SEEDS: Final = 25
 """Every so many seeds wait that long, since that takes its time."""
 HEAL_SECONDS: Final = 300.0
-"""The longest time after the last fault in which every job must end."""
+"""The longest time in which every job must end, after the last fault and the last job that got a vendor's seat."""
 
 
 @cache
@@ -234,8 +234,12 @@ class Scenario:
         self.world.calm_since = self.world.wall()
         self.faults.heal()
         self.invariants.pace.watch()
-        bound = self.world.now + HEAL_SECONDS
-        self.world.run(bound, lambda: not self.invariants.has_open_jobs and all(task.done() for task in self._living))
+        pace = self.invariants.pace
+        while not self._is_quiet() and self.world.now < pace.seated_at + HEAL_SECONDS:
+            self.world.run(pace.seated_at + HEAL_SECONDS, self._is_quiet)
+
+    def _is_quiet(self) -> bool:
+        return not self.invariants.has_open_jobs and all(task.done() for task in self._living)
 
     def _end(self) -> None:
         left = [task for task in self._living if not task.done()]

@@ -94,6 +94,8 @@ class World:
         self.recorder = Recorder()
         self.counts: Counter[str] = Counter()
         self.problems: list[Violation] = []
+        self._frozen: list[VirtualLoop] = []
+        """Loops that have something to do, but stand still."""
         self._timers: list[tuple[float, int, VirtualLoop, TimerHandle]] = []
         self.numbers = count()
         self._chances: dict[str, Chance] = {}
@@ -159,7 +161,8 @@ class World:
             loop.is_listed = False
             return
         if loop.frozen_until > self.now:
-            self.outside.call_at(loop.frozen_until, self._thaw, loop)
+            self._frozen.append(loop)
+            self.outside.call_at(loop.frozen_until, self._go_on, loop)
             return
         self.recorder.add(f"{self.now!r} {loop.name} {len(loop.ready)}")
         events._set_running_loop(loop)
@@ -173,7 +176,15 @@ class World:
             loop.is_listed = True
             runnable.append(loop)
 
-    def _thaw(self, loop: VirtualLoop) -> None:
+    def thaw(self, loop: VirtualLoop) -> None:
+        """End the standstill of a loop now."""
+        loop.frozen_until = min(loop.frozen_until, self.now)
+        self._go_on(loop)
+
+    def _go_on(self, loop: VirtualLoop) -> None:
+        if loop not in self._frozen:
+            return  # it was thawed earlier
+        self._frozen.remove(loop)
         if loop.is_dead:
             loop.is_listed = False
         else:

@@ -126,6 +126,20 @@ def test_a_frozen_process_stands_still_while_time_passes():
     assert seen == [(3.0, "other"), (10.0, "frozen")]
 
 
+def test_a_thawed_process_goes_on_at_once_and_can_be_frozen_again():
+    world, seen = World(1), list[Any]()
+    loop = VirtualLoop(world, "one")
+    for seconds in (1.0, 6.0, 11.0):
+        loop.call_later(seconds, _note(seen, world, f"{seconds:g}"))
+    loop.frozen_until = 10.0
+    world.run(5.0)
+    world.thaw(loop)
+    world.run(7.0)
+    loop.frozen_until = 15.0
+    world.run(20.0)
+    assert seen == [(5.0, "1"), (6.0, "6"), (15.0, "11")]
+
+
 def test_a_broken_rule_ends_the_run():
     world = World(1)
     world.later(1.0, world.violate, "rule", "what")
