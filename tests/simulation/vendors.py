@@ -17,6 +17,8 @@ from penstock.vendor_api.generation import Call, GenerationVendor, InDoubt, NotS
 TRANSIT_SECONDS: Final = 0.02
 LATE_SECONDS: Final = (0.5, 3.0)
 """Delay of a late request: shorter than the vendor's `lookup_seconds`, after which a lost order counts as lost."""
+LOST_SECONDS: Final = 0.6
+"""Seconds after which a gateway learns that a reply is lost: its caller may change their mind meanwhile."""
 CALL_FAULTS: Final = (
     ("vendor: refused", 0.01),
     ("vendor: lost on the way", 0.01),
@@ -268,6 +270,7 @@ class VendorClient:
             reply = ReplyLost("reset")
         if fault not in ("vendor: reply lost", "vendor: never answers"):
             seconds = self._world.chance(f"{double.name} back").uniform(1, 8) if fault == "vendor: reply late" else 0.01
+            seconds = LOST_SECONDS if isinstance(reply, ReplyLost) else seconds
             self._loop.call_later(seconds, _settle, answer, reply)
 
 

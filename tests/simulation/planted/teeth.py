@@ -8,6 +8,7 @@ import argparse
 import gc
 import logging
 import os
+import signal
 import sys
 import time
 import warnings
@@ -25,6 +26,8 @@ from simulation.planted.mutations import Mutation, load, plant
 SEEDS: Final = 2000
 CHILD_SEEDS: Final = 10
 """Seeds that one child runs, as it keeps its dead worlds in memory."""
+HUNG_SECONDS: Final = 120.0
+"""CPU time after which a world hangs: the changed code never comes to an end, which is noticed as well."""
 CLEAN: Final = "-"
 """The name of the unchanged code."""
 JOBS_ONLY: Final = {"jobs": 30, "chat": 0, "seconds": 20.0}
@@ -67,17 +70,18 @@ def run_seeds(name: str, seeds: range, options: Mapping[str, Any], pipe: Connect
     sys.unraisablehook = lambda _: None
     if name != CLEAN:
         plant([load()[name]])
-    from simulation.scenario import Scenario  # noqa: PLC0415  only now, as it imports the changed modules
+    from simulation.running.worlds import Wish, end_hung, play  # noqa: PLC0415  it imports the changed modules
 
+    sizes = {name: value for name, value in options.items() if name != "database_url"}
+    url: str = options.get("database_url", "")
+    signal.signal(signal.SIGPROF, end_hung)
     for seed in seeds:
-        broken: dict[str, Any] = {"seed": seed}
-        try:
-            Scenario(seed, **options).run()
-        except Exception as error:  # noqa: BLE001  a crash of the scenario is noticed as well
-            broken["rule"] = getattr(error, "rule", type(error).__name__)
-            broken["what"] = getattr(error, "what", str(error))[:300]
-        pipe.send(broken)
-        if "rule" in broken:
+        signal.setitimer(signal.ITIMER_PROF, HUNG_SECONDS)
+        outcome = play(Wish(seed, "postgresql" if url else "sqlite", **sizes), url)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        broken = {} if outcome.rule is None else {"rule": outcome.rule, "what": outcome.what[:300]}
+        pipe.send({"seed": seed} | broken)
+        if broken:
             break
     os._exit(0)  # without the `finally` blocks of dead worlds
 

@@ -7,6 +7,8 @@ from typing import Any, Final, Protocol
 from simulation.callers import Caller
 from simulation.http_caller import HttpAnswer, HttpCaller
 from simulation.machine import ObjectStore
+from simulation.rules import calm_deadlines
+from simulation.rules.visitor import PATIENCE_SECONDS, Visitor
 from simulation.world import World
 
 START_SECONDS: Final = 1.5
@@ -15,8 +17,8 @@ CANCEL_SECONDS: Final = 2.0
 """Seconds from a cancel to the end of the job."""
 TAKE_OVER_SECONDS: Final = 10.0
 """Seconds in which a job ends although the process that ran the jobs has just been stopped."""
-PATIENCE_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 3.0
+EVENTS: Final = ["job.queued", "job.started", "job.succeeded"]
 
 
 class Leader(Protocol):
@@ -30,11 +32,8 @@ class Calm:
 
     def __init__(self, world: World, callers: Sequence[Caller], objects: ObjectStore) -> None:
         self._world = world
-        self._caller, self._stranger = callers[0], callers[1]
+        self._visitor = Visitor(world, callers)
         self._objects = objects
-        self._own = HttpCaller(world, self._caller.key)
-        self._other = HttpCaller(world, self._stranger.key)
-        self._ports = self._caller.ports
 
     def run(self, retire_leader: Callable[[], Leader | None]) -> None:
         """Let all of it happen."""
@@ -50,34 +49,28 @@ class Calm:
 
     async def _live(self, retire_leader: Callable[[], Leader | None]) -> None:
         await self._check_prompt_cancel()
+        await calm_deadlines.check_lost_order(self._visitor)
+        await calm_deadlines.check_run_timeout(self._visitor)
         record = await self._check_prompt_job()
         await self._check_strangers(record)
         await self._check_repeats()
         await self._check_deletion(record)
+        endless = await calm_deadlines.Endless.begin(self._visitor)
         if (leader := retire_leader()) is not None:
             await self._check_hand_over(leader)
+            await endless.check()
 
     # -- requests
 
-    async def _ask(self, method: str, path: str, body: Any = None, by: HttpCaller | None = None, **more: str) -> Any:
-        return await (by or self._own).ask(self._ports()[0], method, path, body, more, seconds=PATIENCE_SECONDS)
+    async def _ask(self, method: str, path: str, body: Any = None, by: HttpCaller | None = None) -> HttpAnswer:
+        return await self._visitor.ask(method, path, body, by)
 
-    async def _submit(self, name: str, by: HttpCaller | None = None, **script: Any) -> HttpAnswer:
-        body = {
-            "model": "sim_image_to_model",
-            "input": [{"params": {"script": script, "file": {"url": f"https://pictures.example.com/{name}.png"}}}],
-            "webhook": {"url": self._caller.webhook, "events": ["job.queued", "job.started", "job.succeeded"]},
-        }
-        return await self._ask("POST", "/model/v1/generation", body, by, **{"idempotency-key": name})
+    async def _submit(self, name: str, **script: Any) -> HttpAnswer:
+        webhook = {"url": self._visitor.caller.webhook, "events": EVENTS}
+        return await self._visitor.submit(name, more={"webhook": webhook}, **script)
 
     async def _follow(self, job_id: str, seconds: float = PATIENCE_SECONDS) -> Any:
-        """Return the record of a job once it is done, or after these seconds."""
-        until = self._world.now + seconds
-        while True:
-            record = (await self._ask("GET", f"/api/v1/jobs/{job_id}")).json
-            if record["done"] or self._world.now > until:
-                return record
-            await asyncio.sleep(0.1)
+        return await self._visitor.follow(job_id, seconds)
 
     # -- rules
 
@@ -108,19 +101,29 @@ class Calm:
         paths = [f"/api/v1/jobs/{record['id']}", f"/api/v1/jobs/{record['id']}/events"]
         paths += [output["url"].partition("?")[0].replace("http://gateway", "") for output in record["outputs"]]
         for path in paths:
-            answer = await self._ask("GET", path, by=self._other)
+            answer = await self._ask("GET", path, by=self._visitor.other)
             if answer.status != 404:
                 self._world.violate("nothing of an account is visible to another", f"{path}: {answer.status}")
-        listed = (await self._ask("GET", "/api/v1/jobs?limit=50", by=self._other)).body
+        await self._check_refused_deletion(record)
+        listed = (await self._ask("GET", "/api/v1/jobs?limit=50", by=self._visitor.other)).body
         if record["id"].encode() in listed:
             self._world.violate("nothing of an account is visible to another", "in a list")
         token = record["input"]["file"]["copy_token"]
         body = {"model": "sim_image_to_model", "input": [{"params": {"file": {"file_token": token}}}], "dry_run": True}
         if (await self._ask("POST", "/model/v1/generation", body)).status != 200:
             self._world.violate("a job's copy of a file can be used again", token)
-        answer = await self._ask("POST", "/model/v1/generation", body, by=self._other)
+        answer = await self._ask("POST", "/model/v1/generation", body, by=self._visitor.other)
         if answer.status == 200:
             self._world.violate("nothing of an account is visible to another", f"{token}: {answer.status}")
+
+    async def _check_refused_deletion(self, record: Any) -> None:
+        """Check that a deletion that is refused removes nothing."""
+        answer = await self._ask("DELETE", f"/api/v1/jobs/{record['id']}", by=self._visitor.other)
+        if answer.status != 404:
+            self._world.violate("nothing of an account is visible to another", f"deleted: {answer.status}")
+        left = [key for key in self._objects.objects if key.startswith(f"assets/{record['id']}/")]
+        if len(left) != len(record["outputs"]):
+            self._world.violate("a refused deletion removes nothing", f"{record['id']}: {left}")
 
     async def _check_repeats(self) -> None:
         """Check that a used Idempotency-Key is refused for another request."""

@@ -12,14 +12,15 @@ from simulation.store import SharedStore
 from simulation.world import World
 
 from penstock.storage.assets import asset_key, file_key
+from penstock.store.queries.jobs import event_rows
 
 KEPT_ASSETS: Final = "SELECT job_id, filename, sha256, removed FROM assets WHERE swept = 0"
 USED_FILES: Final = """
-SELECT f.token, f.account_id, f.sha256, CASE WHEN j.id IS NULL THEN 0 ELSE 1 END
+SELECT f.token, f.account_id, f.sha256, j.document
 FROM files f LEFT JOIN jobs j ON j.id = f.job_id AND j.removed IS NULL
 WHERE f.expires_at IS NULL OR f.expires_at > %s
 """
-"""Files that did not expire, and whether they belong to a job."""
+"""Files that did not expire, and the jobs that they belong to."""
 KEPT_FILES: Final = "SELECT account_id, sha256 FROM files"
 DELIVERIES: Final = "SELECT subject, sequence, status, url FROM deliveries WHERE subject LIKE 'job%%'"
 LEASES: Final = """
@@ -70,14 +71,15 @@ class EndRules:
     def check_objects(self, tokens: Iterable[str]) -> None:
         """Check that every referenced object exists with the bytes that its hash says.
 
-        A file whose upload was never answered may have a row without bytes: nobody has its token.
+        A file whose upload was never answered may have a row without bytes: nobody has its token. So may a copy that
+        its job does not name, as its process died, or lost the store's answer, before the bytes were stored.
         """
         known = set(tokens)
         for job_id, filename, sha256, removed in self._store.ask(KEPT_ASSETS):
             if removed is None:
                 self._check_object(asset_key(job_id, filename, sha256), sha256)
-        for token, account_id, sha256, is_of_job in self._store.ask(USED_FILES, self._world.wall()):
-            if token in known or is_of_job:
+        for token, account_id, sha256, document in self._store.ask(USED_FILES, self._world.wall()):
+            if token in known or (document is not None and _names(bytes(document), token)):
                 self._check_object(file_key(account_id, sha256), sha256)
 
     def _check_object(self, key: str, sha256: str) -> None:
@@ -94,6 +96,12 @@ class EndRules:
         for key in self._objects.objects:
             if key not in known:
                 self._world.violate("every object is referenced or collected", key)
+
+
+def _names(document: bytes, token: str) -> bool:
+    """Return whether a job uses this copy of a file."""
+    file = event_rows.decode_job(document).file
+    return file is not None and file.token == token
 
 
 def find_leaks(process: Process) -> Iterator[str]:

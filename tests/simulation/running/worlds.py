@@ -182,9 +182,9 @@ def _serve(wish: Wish, database_url: str, pipe: int) -> NoReturn:
         gc.disable()
         gc.freeze()
         logging.disable(logging.CRITICAL)
-        signal.signal(signal.SIGTERM, _hang)
+        signal.signal(signal.SIGTERM, end_hung)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGPROF, _hang)
+        signal.signal(signal.SIGPROF, end_hung)
         signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
         outcome = play(wish, database_url)
         signal.setitimer(signal.ITIMER_PROF, 0)
@@ -194,5 +194,6 @@ def _serve(wish: Wish, database_url: str, pipe: int) -> NoReturn:
         os._exit(0)
 
 
-def _hang(*_: object) -> None:
+def end_hung(*_: object) -> None:
+    """End the world of this process: the handler of its timer."""
     raise Hung
