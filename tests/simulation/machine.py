@@ -18,7 +18,7 @@ from penstock.domain.jobs import Asset
 from penstock.errors import AssetNotFound, FileNotFound
 from penstock.inspection.glb import ModelFacts
 from penstock.inspection.images_and_video import VideoFacts
-from penstock.inspection.worker_pool import Interrupted, LimitReached, WorkFailed
+from penstock.inspection.worker_pool import LimitReached, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Landed, asset_key, asset_keys, file_key
 from penstock.storage.backend import StorageUnavailable
 
@@ -211,7 +211,7 @@ class VirtualPool:
         if fault == "child: slow":
             await asyncio.sleep(self._chance.uniform(0.5, self._seconds / 2))
         if fault == "child: out of memory" or self.pressed_until > self._world.now:
-            raise Interrupted
+            raise WorkInterrupted
         if fault == "child: crash":
             raise Crashed
         if fault == "child: hang":
@@ -226,7 +226,7 @@ class VirtualPool:
     async def insist(self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any) -> Any:
         """Try again once after a crash."""
         try:
-            with suppress(Crashed, Interrupted):
+            with suppress(Crashed, WorkInterrupted):
                 return await self.do(account_id, function, source, *args)
             return await self.do(account_id, function, source, *args)
         except (Crashed, LimitReached):

@@ -38,7 +38,7 @@ class WorkFailed(Exception):
     """The work crashed and was ended together with its process."""
 
 
-class Interrupted(WorkFailed):
+class WorkInterrupted(WorkFailed):
     """The machine ended the work, for example for lack of memory. The file is not to blame: try again later."""
 
 
@@ -252,13 +252,13 @@ def _interpret(function: Callable[..., T], errand: Errand, status: str, answer: 
         case "time":
             raise LimitReached(f"{name} took longer than {errand.seconds:g} seconds")
         case "killed" | "gone":
-            raise Interrupted(f"The process doing {name} was ended by the machine ({status}).")
+            raise WorkInterrupted(f"The process doing {name} was ended by the machine ({status}).")
         case "unable":
             log.error(
                 "inspecting a file failed because of an error in the gateway",
                 extra={"fields": {"reason": answer.decode(errors="replace")}},
             )
-            raise Interrupted(f"The process doing {name} could not begin.")
+            raise WorkInterrupted(f"The process doing {name} could not begin.")
         case _:
             pass
     raise WorkFailed(f"The process doing {name} crashed ({status}).")

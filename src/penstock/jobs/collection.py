@@ -11,7 +11,7 @@ from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
-from penstock.inspection.worker_pool import Interrupted, LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
@@ -115,7 +115,7 @@ def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | 
     """Return what is wrong with the output; if nothing is, that the result has to wait. A preview never waits."""
     if isinstance(error, FileUnreadable):
         return BadOutput(error.message)
-    if isinstance(error, Interrupted) and output.role is Role.PRIMARY:
+    if isinstance(error, WorkInterrupted) and output.role is Role.PRIMARY:
         return StorageUnavailable("The gateway could not open the output just now.", retry_after=1)
     if isinstance(error, LimitReached):
         return BadOutput("Opening the output takes more time or memory than allowed.")

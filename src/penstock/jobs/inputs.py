@@ -17,7 +17,7 @@ from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable
 from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
-from penstock.inspection.worker_pool import Interrupted, LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
@@ -113,7 +113,7 @@ class Inputs:
         except LimitReached as error:
             message = "Opening the picture takes more time or memory than allowed. Save it again, smaller or simpler."
             raise FileUnreadable(message) from error
-        except Interrupted as error:
+        except WorkInterrupted as error:
             raise StorageUnavailable("The gateway could not open the file just now.", retry_after=1) from error
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened as a picture.") from error

@@ -16,7 +16,7 @@ import pytest
 import workloads as works
 
 from penstock.domain.job_errors import BadOutput
-from penstock.inspection.worker_pool import Interrupted, LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
 
@@ -159,7 +159,7 @@ async def test_a_kill_is_not_blamed_on_the_file(open_process_pool):
     await until(lambda: processes_below(child))
     for forked in processes_below(child):  # as the kernel does when memory runs out
         os.kill(forked, signal.SIGKILL)
-    with pytest.raises(Interrupted, match="sleep was ended by the machine"):
+    with pytest.raises(WorkInterrupted, match="sleep was ended by the machine"):
         await working
     assert await process_pool.do("a", pow, None, 3, 2) == 9
 
