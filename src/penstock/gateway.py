@@ -167,6 +167,7 @@ class Gateway:
         self._resources.push_async_callback(self.database.close)
         await self.database.watch()
         self.news = EventReader(self.database)
+        self._resources.push_async_callback(self.news.stop)
         await self._assemble()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()

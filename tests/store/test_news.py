@@ -103,3 +103,26 @@ async def test_who_leaves_leaves_alone(database):
     assert len((await staying).events) == 1
     with pytest.raises(asyncio.CancelledError):
         await leaving
+
+
+async def test_a_reader_that_stops_leaves_no_query_under_way(database, monkeypatch):
+    """One watcher has left, one still waits, and one asks while the store hangs."""
+    asked = asyncio.Event()
+
+    async def hang(*_: object):
+        asked.set()
+        await asyncio.get_running_loop().create_future()
+
+    monkeypatch.setattr(database, "look", hang)
+    before = asyncio.all_tasks()
+    room = EventReader(database)
+    gone, waiting = (asyncio.create_task(room.of_job(name, 0)) for name in ("job_gone", "job_waiting"))
+    await asked.wait()
+    late = asyncio.create_task(room.of_job("job_late", 0))
+    gone.cancel()
+    await asyncio.sleep(0)
+    await room.stop()
+    async with asyncio.timeout(300):
+        await asyncio.wait((gone, waiting, late))
+    assert all(task.cancelled() for task in (gone, waiting, late))
+    assert asyncio.all_tasks() == before

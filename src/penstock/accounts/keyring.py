@@ -11,6 +11,7 @@ import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from penstock.domain.api_keys import ApiKey, hash_secret, parse
 from penstock.errors import (
@@ -93,7 +94,8 @@ class Keyring:
         self._looking: dict[str, asyncio.Task[Known]] = {}
         self._changes = 0
         self._proven: OrderedDict[bytes, Proof] = OrderedDict()
-        self._renewing: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[Any]] = set()
+        """Lookups and renewals under way, also those that nobody waits for."""
         self._audited: set[int] | None = None
         """Positions of the latest audit log entries that were seen."""
         self._sure_at = -math.inf
@@ -105,10 +107,11 @@ class Keyring:
         self._watching = asyncio.create_task(self._watch(), name="keyring")
 
     async def stop(self) -> None:
-        """Stop watching."""
-        if self._watching is not None:
-            self._watching.cancel()
-            await asyncio.gather(self._watching, return_exceptions=True)
+        """Stop watching, and cancel all lookups: the store is closed next."""
+        tasks = [*self._asking] if self._watching is None else [self._watching, *self._asking]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     def forget(self) -> None:
         """Forget all keys and pending lookups, as something was changed here."""
@@ -155,9 +158,7 @@ class Keyring:
             return False
         if now >= proof.fresh_until:
             proof.fresh_until = proof.until  # renew it once only
-            renewing = asyncio.create_task(self._renew(proof))
-            self._renewing.add(renewing)
-            renewing.add_done_callback(self._renewing.discard)
+            self._track(asyncio.create_task(self._renew(proof)))
         metrics.KEY_CHECKS.count("ok")
         return True
 
@@ -298,8 +299,13 @@ class Keyring:
         if looking is None:  # concurrent requests share one lookup
             looking = asyncio.create_task(self._look_up_once(public_id))
             looking.add_done_callback(_forgive)
+            self._track(looking)
             self._looking[public_id] = looking
         return looking
+
+    def _track(self, asking: "asyncio.Task[Any]") -> None:
+        self._asking.add(asking)
+        asking.add_done_callback(self._asking.discard)
 
     async def _look_up_once(self, public_id: str) -> Known:
         try:

@@ -45,12 +45,24 @@ class EventReader:
             self._looking = asyncio.create_task(self._look_until_answered(), name="event reader")
         return await asyncio.shield(answer)  # others may wait for this answer
 
+    async def stop(self) -> None:
+        """Cancel the query under way, and all who wait for it: the store is closed next."""
+        if self._looking is not None:
+            self._looking.cancel()
+            await asyncio.gather(self._looking, return_exceptions=True)
+        for answer in self._asked.values():
+            answer.cancel()
+
     async def _look_until_answered(self) -> None:
         while self._asked:
             await asyncio.sleep(0)  # let watchers woken by this signal ask, too
             asked = {question: self._asked.pop(question) for question in list(self._asked)[:MAX_QUESTIONS]}
             try:
                 found = await self._database.look(event_rows.of_jobs, list(asked), MAX_EVENTS)
+            except asyncio.CancelledError:
+                for answer in asked.values():
+                    answer.cancel()
+                raise
             except Exception as error:  # noqa: BLE001  raised to every caller
                 for answer in asked.values():
                     answer.set_exception(error)

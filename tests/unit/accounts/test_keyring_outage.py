@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from penstock.accounts.administration import ensure_account, issue_key, revoke_key
-from penstock.accounts.keyring import KNOWN_SECONDS, OVERLAP, Keyring
+from penstock.accounts.keyring import FRESH_SECONDS, KNOWN_SECONDS, OVERLAP, Keyring
 from penstock.domain.accounts import Action, Actor, KeyWish
 from penstock.domain.api_keys import ApiKey
 from penstock.errors import InvalidApiKey, PenstockError, RevokedApiKey, StoreUnavailable
@@ -289,3 +289,21 @@ async def test_a_store_that_refuses_this_version_is_no_outage(desk: Desk):
     assert await desk.is_refused(text)
     assert not desk.contact.is_away
     desk.database.is_refused = False
+
+
+async def test_a_keyring_that_stops_leaves_no_lookup_under_way(desk: Desk):
+    """One key is renewed in the background, and the callers of another one have left."""
+    (used, _), (other, _) = await desk.issue(), await desk.issue()
+    await desk.check(used)
+    before = asyncio.all_tasks()
+    desk.answers.clear()
+    desk.pass_time(FRESH_SECONDS)
+    await desk.check(used)
+    leaving = asyncio.create_task(desk.check(other))
+    await asyncio.sleep(0)
+    leaving.cancel()
+    desk.keyring.forget()
+    await asyncio.wait((leaving,))
+    assert len(asyncio.all_tasks() - before) == 2
+    await desk.keyring.stop()
+    assert asyncio.all_tasks() == before
