@@ -78,6 +78,7 @@ class Caller:
     account: str
     key: str
     ports: Callable[[], Sequence[int]]
+    account_id: str = ""
     others: "list[Caller]" = field(default_factory=list["Caller"])
     webhook: str | None = None
     promises: dict[str, Promise] = field(default_factory=dict[str, Promise])

@@ -23,6 +23,7 @@ PLANS: Final[Mapping[str, int]] = {
     "kill": 10,
     "machine death": 4,
     "freeze": 6,
+    "cut off": 4,
     "skew": 6,
     "clock jump": 3,
     "store away": 4,
@@ -57,7 +58,7 @@ class Character:
     @property
     def is_orderly(self) -> bool:
         """Return whether no request arrives long after its caller has given it up."""
-        return not set(self.kinds) & {DICE, "freeze", "store slow", "store fails over"}
+        return not set(self.kinds) & {DICE, "freeze", "cut off", "store slow", "store fails over"}
 
 
 def draw_character(seed: int) -> Character:
@@ -118,6 +119,7 @@ class Faults:
                 "kill": self._kill,
                 "machine death": self._lose_machine,
                 "freeze": self._freeze,
+                "cut off": self._cut_off,
                 "skew": self._skew,
                 "clock jump": self._jump,
                 "vendor down": self._lose_vendor,
@@ -140,7 +142,7 @@ class Faults:
         for double in around.doubles.values():
             double.down_until = 0.0
         for process in self._living():
-            process.skew = 0.0
+            process.skew = process.database.cut_off_until = 0.0
             self._world.thaw(process.loop)
             process.loop.steps_left = None
         if "reload" in self.character.kinds:
@@ -168,6 +170,11 @@ class Faults:
         if (victim := self._pick(dice)) is not None:
             seconds = dice.choice((dice.uniform(0.5, 3.5), dice.uniform(5, 60)))
             victim.loop.frozen_until = self._world.now + seconds
+
+    def _cut_off(self, dice: random.Random) -> None:
+        """Hold up all requests of a process to the store, for less or for more than a lease."""
+        if (victim := self._pick(dice)) is not None:
+            victim.database.cut_off_until = self._world.now + dice.choice((dice.uniform(0.5, 3), dice.uniform(3, 15)))
 
     def _crash_loop(self, dice: random.Random) -> None:
         """Kill processes every few hundred milliseconds, for up to two minutes."""

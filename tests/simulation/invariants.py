@@ -8,6 +8,7 @@ from typing import Final
 from simulation.callers import Caller, Promise
 from simulation.machine import ObjectStore
 from simulation.receivers import Receiver
+from simulation.rules.claim_rules import ClaimRules
 from simulation.rules.delivery_rules import DeliveryRules
 from simulation.rules.job_rules import JobRules
 from simulation.rules.money import MoneyRules
@@ -61,6 +62,8 @@ class Invariants:
         self.job_rules = JobRules(world, store, limits)
         self.delivery_rules = DeliveryRules(world, store, receivers)
         self.storage_rules = StorageRules(world, store, objects, retention_seconds)
+        self.claim_rules = ClaimRules(world, store)
+        self.commit_checks: list[Callable[[], None]] = []
         self.more_audits: list[Callable[[], None]] = []
         store.on_commit = self.check_commit
 
@@ -73,14 +76,22 @@ class Invariants:
             "ORDER BY position",
             self._position,
         )
+        events: list[tuple[Job, State | None]] = []
         for position, account_id, subject, sequence, kind, document in rows:
             self._position = position
             self._world.recorder.add(f"{position} {subject} {sequence} {bytes(document)!r}")
             if subject.startswith("job_"):  # others announce budgets
+                before = self._states.get(subject)
                 job = self._check_event(subject, sequence, bytes(document))
+                events.append((job, before))
                 self.job_rules.check_event(account_id, sequence, job, self._orders.get(subject, ()))
                 self.delivery_rules.check_event(kind, sequence, job)
+        if self._store.has_doubt:  # workers share it
+            self.claim_rules.check_events(events)
+            self.claim_rules.check_commit()
         self.money.check()
+        for check in self.commit_checks:
+            check()
         if self._store.commits % AUDIT_EVERY == 0:
             self.audit()
 

@@ -21,6 +21,8 @@ POST_FAULTS: Final = (
     ("receiver: slow", 0.02),
     ("receiver: never answers", 0.005),
 )
+PAUSE_SECONDS: Final = 4.0
+"""The shortest time after which a process sends a message again."""
 FETCH_FAULTS: Final = (("url: unreachable", 0.02), ("url: cut", 0.01), ("url: slow", 0.02))
 
 
@@ -33,12 +35,17 @@ class Receiver:
     attempted: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     """Sequences of first attempts, by job."""
     acknowledged: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    sent: dict[tuple[str, int], tuple[str, str, float]] = field(
+        default_factory=dict[tuple[str, int], tuple[str, str, float]]
+    )
+    """The id of each message, the process that sent it last, and when."""
     on_message: Callable[..., None] | None = None
 
-    def expect(self, body: bytes, headers: Mapping[str, str]) -> None:
+    def expect(self, body: bytes, headers: Mapping[str, str], sender: str = "") -> None:
         """Check that the first attempts for a job's events are made in order, and are signed."""
         job_id, sequence = _read(body)
         self.world.recorder.add(f"{self.url} {body!r}")
+        self._compare(job_id, sequence, headers["webhook-id"], sender)
         seen = self.attempted.setdefault(job_id, [])
         if not headers.get("webhook-signature"):
             self.world.violate("webhooks are signed", job_id)
@@ -49,6 +56,16 @@ class Receiver:
         if seen and sequence < seen[-1]:
             self.world.violate("webhooks are sent in order", f"{job_id}: {sequence} after {seen}")
         seen.append(sequence)
+
+    def _compare(self, job_id: str, sequence: int, message_id: str, sender: str) -> None:
+        """Check that a message keeps its id, and that a process pauses before it sends one again."""
+        now = self.world.now
+        known, process, at = self.sent.get((job_id, sequence), (message_id, "", 0.0))
+        if known != message_id:
+            self.world.violate("a webhook keeps its id", f"{job_id} {sequence}: {known} and {message_id}")
+        if process == sender and now - at < PAUSE_SECONDS and not self.world.has_skew:
+            self.world.violate("a failed webhook is sent again after a pause", f"{job_id} {sequence}: {now - at:.1f} s")
+        self.sent[job_id, sequence] = message_id, sender, now
 
 
 def _read(body: bytes) -> tuple[str, int]:
@@ -94,7 +111,7 @@ class VirtualFetcher:
         del max_bytes
         chance = self._world.chance(f"{self._loop.name} posts")
         fault = chance.draw(POST_FAULTS)
-        self._receivers[url].expect(body, headers)
+        self._receivers[url].expect(body, headers, self._loop.name)
         await asyncio.sleep(0.05 * chance.random())
         if fault == "receiver: unreachable":
             raise FileFetchFailed("no connection could be made")

@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -178,12 +179,14 @@ class Scenario:
         for port in range(1 + self._dice.randrange(3)):
             self._start(port)
         self.callers = [
-            Caller(world, name, key, self._ports, webhook=HOOK.format(name)) for name, (key, _) in keys.items()
+            Caller(world, name, text, self._ports, key.account_id, webhook=HOOK.format(name))
+            for name, (text, key) in keys.items()
         ]
         for caller in self.callers:
             caller.others = self.callers
         self.chat = ChatSide(world, self.network, self.store, chat_keys, self._ports, self._gateways)
         self.invariants.more_audits.append(self.chat.audit)
+        self.invariants.commit_checks += [self.chat.check_commit] if self._chat_requests else []
         self._living: list[Any] = []
         self.is_ending = False
         self.invariants.pace.is_calm = self.faults.character.is_calm
@@ -251,7 +254,7 @@ class Scenario:
         if self._chat_requests:
             self.chat.settle()
             self.chat.check_end(self.faults.character.kinds)
-        Calm(self.world, self.callers, self.objects).run(self._retire_leader)
+        Calm(self.world, self.callers, self.objects, self._administer).run(self._retire_leader)
         self.world.run(self.world.now + self._patience)
         had_jump = self.faults.had_jump
         self.invariants.check_end(self.callers, had_jump=had_jump, is_strict=self.faults.character.is_orderly)
@@ -271,6 +274,10 @@ class Scenario:
             self.world.violate("every process stops", repr([process.loop.name for process in self.processes]))
         self.endings.check_all_stopped()
         self.world.run(self.world.now + 0.001)
+
+    def _administer(self, change: Callable[[Connection], Any]) -> Any:
+        """Let the operator change the store."""
+        return self.store.transact(change, commit=True)[0]
 
     def _retire_leader(self) -> Process | None:
         """Stop the process that runs the jobs for good. Return it, or None if there is no other."""

@@ -22,6 +22,9 @@ QUERY_SECONDS: Final = 0.001
 SLOW_SECONDS: Final = (0.5, 6.0)
 BELL_SECONDS: Final = 0.05
 """Delay of a signal to another process."""
+CUT_OFF: Final = "store: cut off"
+CUT_OFF_SECONDS: Final = (2.0, 15.0)
+"""Seconds for which one process cannot reach a server: for less or for more than a lease."""
 WRITE_FAULTS: Final = (
     ("store: refused", 0.003),
     ("store: lost before commit", 0.002),
@@ -31,6 +34,7 @@ WRITE_FAULTS: Final = (
     ("store: slow answer", 0.004),
     ("death before commit", 0.001),
     ("death after commit", 0.001),
+    (CUT_OFF, 0.001),
 )
 READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death in a read", 0.0003))
 BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
@@ -61,6 +65,8 @@ class SharedStore(ABC):
         """The oldest version of the code that can use the schema."""
         self.is_read_only = False
         self.on_commit: Callable[[], None] = lambda: None
+        self.writer: VirtualDatabase | None = None
+        """The process that made the last commit."""
         self.commits = 0
 
     @property
@@ -213,11 +219,15 @@ class VirtualDatabase(Database):
         self._die = die
         self._chance = loop.world.chance(f"store of {loop.name}")
         self._closed = False
+        self.cut_off_until = 0.0
+        """Until then, requests of this process are on their way: they arrive together when the network is back."""
         store.clients.append(self)
 
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a transaction; it may fail, be slow, or kill its process at any point."""
         fault = self._chance.draw(WRITE_FAULTS)
+        if fault == CUT_OFF and self._store.has_doubt:
+            self.cut_off_until = self._world.now + self._chance.uniform(*CUT_OFF_SECONDS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=True)
 
     async def urgent(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -255,6 +265,7 @@ class VirtualDatabase(Database):
         seconds = QUERY_SECONDS * (0.5 + self._chance.random())
         if fault == "store: slow" or self._store.slow_until > self._world.now:
             seconds += self._chance.uniform(*SLOW_SECONDS)
+        seconds += max(0.0, self.cut_off_until - self._world.now)
         # The request is under way: the death of its process does not call it back.
         self._world.later(seconds, self._serve, function, answer, fault, is_write)
         return answer
@@ -290,6 +301,7 @@ class VirtualDatabase(Database):
         else:
             if is_done and self._store.has_changed():
                 self._store.commits += 1
+                self._store.writer = self
                 self._store.on_commit()
             self._finish(answer, result, topics if is_done else set(), fault)
 

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import msgspec
 from simulation.virtual_loop import VirtualLoop
-from simulation.world import World
+from simulation.world import Chance, World
 
 from penstock.vendor_api.generation import Call, GenerationVendor, InDoubt, NotSent, ReplyLost
 
@@ -19,6 +19,9 @@ LATE_SECONDS: Final = (0.5, 3.0)
 """Delay of a late request: shorter than the vendor's `lookup_seconds`, after which a lost order counts as lost."""
 LOST_SECONDS: Final = 0.6
 """Seconds after which a gateway learns that a reply is lost: its caller may change their mind meanwhile."""
+FREEZE_CHANCE: Final = 0.01
+FREEZE_SECONDS: Final = (1.0, 40.0)
+"""Seconds for which a process freezes between the intent and the order: others may have the job when it wakes up."""
 CALL_FAULTS: Final = (
     ("vendor: refused", 0.01),
     ("vendor: lost on the way", 0.01),
@@ -239,6 +242,7 @@ class VendorClient:
         if fault == "vendor: refused" or double.down_until > self._world.now:
             raise NotSent("refused")
         if be_sure is not None:
+            await self._freeze(chance)
             be_sure()
         answer: asyncio.Future[Reply] = self._loop.create_future()
         late = chance.uniform(*LATE_SECONDS) if fault in LATE_FAULTS else 0.0
@@ -255,6 +259,12 @@ class VendorClient:
                 return await answer
         except TimeoutError as error:
             raise ReplyLost("timeout") from error
+
+    async def _freeze(self, chance: Chance) -> None:
+        """Freeze this process at the worst moment, now and then."""
+        if chance.strikes(FREEZE_CHANCE, "freeze before an order"):
+            self._loop.frozen_until = self._world.now + chance.uniform(*FREEZE_SECONDS)
+            await asyncio.sleep(0.001)
 
     def _arrive_again(self, double: VendorDouble, call: Call) -> None:
         with suppress(ConnectionError):

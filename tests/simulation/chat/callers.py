@@ -19,6 +19,9 @@ FINAL: Final = frozenset({200, 400, 402})
 """Statuses after which a caller does not ask again."""
 ERROR_FIELDS: Final = frozenset({"message", "type", "code", "param", "retryable", "charged", "request_id"})
 MAX_TRIES: Final = 4
+RUSH_REQUESTS: Final = 40
+RUSH_NUMBER: Final = 88888
+"""In the markers of a rush."""
 PROBE_SECONDS: Final = 200.0
 """The longest time after the last fault in which a caller with money and quota must be answered."""
 
@@ -101,6 +104,14 @@ class ChatCaller:
             if heard.status == 200 or (heard.status == 402 and not can_pay(5)):
                 return
             await asyncio.sleep(max(1.0, heard.retry_after))
+
+    async def rush(self) -> None:
+        """Ask many times at once, of all processes, half of it as streams: limits hold for all of them together."""
+        requests = [
+            self._begin(f"ask-{self.account}-{RUSH_NUMBER}-{attempt}", is_streamed=attempt % 2 == 0, most=8)
+            for attempt in range(RUSH_REQUESTS)
+        ]
+        await asyncio.gather(*(self._with_dice(heard.marker)._ask(heard) for heard in requests))
 
     # -- requests
 

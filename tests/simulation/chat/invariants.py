@@ -23,7 +23,7 @@ PROGRESS_SECONDS: Final = 1.0
 DISK_SECONDS: Final = 60.0
 """The longest time for which a disk is full."""
 PROCESSES: Final = 3
-UNTIMELY: Final = frozenset({"freeze", "skew", "clock jump", "disk full", "machine death", "store slow"})
+UNTIMELY: Final = frozenset({"freeze", "cut off", "skew", "clock jump", "disk full", "machine death", "store slow"})
 """Planned faults after which times say little."""
 
 
@@ -73,6 +73,15 @@ class ChatInvariants:
         self._keys = keys
         self._gateways = gateways
 
+    # -- at each commit
+
+    def check_commit(self) -> None:
+        """Check that no more streams are leased to all processes than their owner may open."""
+        limits = {key.lineage: key.limits.concurrent_streams for key in self._keys.values()}
+        for owner, amount in self._store.ask("SELECT owner, sum(amount) FROM slots GROUP BY owner"):
+            if amount > (limits.get(owner) or 0):
+                self._world.violate("no more streams are leased than allowed", f"{owner}: {amount}")
+
     # -- now and then
 
     def audit(self) -> None:
@@ -81,9 +90,6 @@ class ChatInvariants:
         for (request_id,) in self._store.ask(twice):
             self._world.violate("no chat request is charged twice", request_id)
         limits = {key.lineage: key.limits.concurrent_streams for key in self._keys.values()}
-        for owner, amount in self._store.ask("SELECT owner, sum(amount) FROM slots GROUP BY owner"):
-            if amount > (limits.get(owner) or 0):
-                self._world.violate("no more streams are leased than allowed", f"{owner}: {amount}")
         for owner, most in limits.items():
             used = sum(_open_streams(gateway, owner) for gateway in self._gateways())
             if most is not None and used > most:

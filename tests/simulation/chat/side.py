@@ -51,6 +51,9 @@ SELECT b.cap - p.spent - COALESCE((
 FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE b.owner = %s
 """
 """The money of each budget that is neither spent nor held for jobs. What chat has leased comes back."""
+RUSHING: Final = "fir"
+"""The account whose rate and streams are limited."""
+RUSH_SECONDS: Final = 60.0
 SETTLE_SECONDS: Final = 300.0
 """The longest time in which everything is charged and every lease has come back."""
 
@@ -61,7 +64,7 @@ def found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
     wishes = {
         "dogwood": ((), NO_LIMITS),
         "elm": (((Period.TOTAL, dice.uniform(0.02, 1.0)), (Period.MONTH, dice.uniform(0.02, 1.0))), NO_LIMITS),
-        "fir": ((), Limits(requests_per_minute=dice.randrange(6, 60), concurrent_streams=dice.randrange(1, 4))),
+        "fir": ((), Limits(requests_per_minute=dice.randrange(6, 24), concurrent_streams=dice.randrange(1, 4))),
         "gorse": (((Period.DAY, dice.uniform(0.3, 2.0)),), Limits(tokens_per_minute=dice.randrange(300, 5000))),
     }
     made: dict[str, tuple[str, ApiKey]] = {}
@@ -95,6 +98,7 @@ class ChatSide:
         self.callers = [ChatCaller(world, name, text, ports, self._book) for name, (text, _) in keys.items()]
         self._invariants = ChatInvariants(world, store, self._book, self._keys, gateways)
         self.audit = self._invariants.audit
+        self.check_commit = self._invariants.check_commit
 
     def begin(self, requests: int, seconds: float) -> "list[asyncio.Task[Any]]":
         """Start the callers."""
@@ -102,8 +106,10 @@ class ChatSide:
         return [self._world.spawn(caller.live(share, seconds)) for caller in self.callers if share]
 
     def settle(self) -> None:
-        """Let every caller ask once more, then wait until all is charged and no lease is left."""
-        probes = [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
+        """Let one caller rush, and every caller ask once more. Then wait until all is charged and no lease is left."""
+        rushes = [self._world.spawn(caller.rush()) for caller in self.callers if caller.account == RUSHING]
+        self._world.run(self._world.now + RUSH_SECONDS, lambda: all(task.done() for task in rushes))
+        probes = rushes + [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
         bound = self._world.now + SETTLE_SECONDS
         self._world.run(bound, lambda: all(task.done() for task in probes))
         while self._world.now < bound and not self._invariants.is_settled():

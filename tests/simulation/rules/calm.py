@@ -1,13 +1,15 @@
 """A calm end of a world: without faults, a gateway must be prompt, hand over its work, and keep accounts apart."""
 
 import asyncio
+import random
 from collections.abc import Callable, Sequence
 from typing import Any, Final, Protocol
 
 from simulation.callers import Caller
 from simulation.http_caller import HttpAnswer, HttpCaller
 from simulation.machine import ObjectStore
-from simulation.rules import calm_deadlines
+from simulation.rules import calm_crowd, calm_deadlines, calm_limits
+from simulation.rules.calm_limits import Administer
 from simulation.rules.visitor import PATIENCE_SECONDS, Visitor
 from simulation.world import World
 
@@ -18,6 +20,8 @@ CANCEL_SECONDS: Final = 2.0
 TAKE_OVER_SECONDS: Final = 10.0
 """Seconds in which a job ends although the process that ran the jobs has just been stopped."""
 SETTLE_SECONDS: Final = 3.0
+MORE_PART: Final = 0.5
+"""The part of the worlds in which each further promise is checked."""
 EVENTS: Final = ["job.queued", "job.started", "job.succeeded"]
 
 
@@ -30,8 +34,10 @@ class Leader(Protocol):
 class Calm:
     """Makes some requests in a world that has healed, and checks their answers and how long they take."""
 
-    def __init__(self, world: World, callers: Sequence[Caller], objects: ObjectStore) -> None:
+    def __init__(self, world: World, callers: Sequence[Caller], objects: ObjectStore, administer: Administer) -> None:
         self._world = world
+        self._administer = administer
+        self._dice = random.Random(f"{world.seed}/calm")
         self._visitor = Visitor(world, callers)
         self._objects = objects
 
@@ -55,10 +61,26 @@ class Calm:
         await self._check_strangers(record)
         await self._check_repeats()
         await self._check_deletion(record)
+        await self._check_more()
         endless = await calm_deadlines.Endless.begin(self._visitor)
         if (leader := retire_leader()) is not None:
             await self._check_hand_over(leader)
             await endless.check()
+
+    async def _check_more(self) -> None:
+        """Check some of the promises whose check takes its time."""
+        visitor, administer = self._visitor, self._administer
+        checks = (
+            lambda: calm_crowd.check_crowd(visitor),
+            lambda: calm_limits.check_keys(visitor, administer),
+            lambda: calm_limits.check_open_jobs(visitor, administer),
+            lambda: calm_limits.check_quota(visitor, administer),
+            lambda: calm_limits.check_lists(visitor),
+            lambda: calm_limits.check_wait(visitor),
+        )
+        for check in checks:
+            if self._dice.random() < MORE_PART:
+                await check()
 
     # -- requests
 
