@@ -228,7 +228,7 @@ class Faults:
                 around.store.is_read_only = True
                 self._world.later(until - self._world.now, setattr, around.store, "is_read_only", False)
             case "store fails over":
-                around.store.doubt_until = self._world.now + 0.05
+                around.store.doubt_until = self._world.now + dice.choice((0.05, 0.5))
                 around.store.away_until = self._world.now + dice.uniform(1, 15)
             case "objects away":
                 around.objects.away_until = until

@@ -28,7 +28,7 @@ CUT_OFF_SECONDS: Final = (2.0, 15.0)
 WRITE_FAULTS: Final = (
     ("store: refused", 0.003),
     ("store: lost before commit", 0.002),
-    ("store: outcome unknown, done", 0.002),
+    ("store: outcome unknown, done", 0.004),
     ("store: outcome unknown, not done", 0.002),
     ("store: slow", 0.004),
     ("store: slow answer", 0.004),
@@ -36,6 +36,8 @@ WRITE_FAULTS: Final = (
     ("death after commit", 0.001),
     (CUT_OFF, 0.001),
 )
+CLAIM_FAULTS: Final = (("store: outcome unknown, done", 0.03), ("store: slow answer", 0.03), (CUT_OFF, 0.005))
+"""Faults of a claim on a server, at the worst moment: others may act before its process knows what it has claimed."""
 READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death in a read", 0.0003))
 BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
 
@@ -218,6 +220,7 @@ class VirtualDatabase(Database):
         self._world = loop.world
         self._die = die
         self._chance = loop.world.chance(f"store of {loop.name}")
+        self._claims = loop.world.chance(f"claims of {loop.name}")
         self._closed = False
         self.cut_off_until = 0.0
         """Until then, requests of this process are on their way: they arrive together when the network is back."""
@@ -226,6 +229,8 @@ class VirtualDatabase(Database):
     async def write(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a transaction; it may fail, be slow, or kill its process at any point."""
         fault = self._chance.draw(WRITE_FAULTS)
+        if function.__name__ == "claim" and self._store.has_doubt:
+            fault = self._claims.draw(CLAIM_FAULTS) or fault
         if fault == CUT_OFF and self._store.has_doubt:
             self.cut_off_until = self._world.now + self._chance.uniform(*CUT_OFF_SECONDS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=True)
@@ -320,6 +325,8 @@ class VirtualDatabase(Database):
             self._answer(answer, error, failed=True, topics=topics)
             return
         seconds = self._chance.uniform(*SLOW_SECONDS) if fault == "store: slow answer" else 0.0
+        if self._store.slow_until > self._world.now:
+            seconds += self._chance.uniform(0, SLOW_SECONDS[1] / 2)
         self._answer(answer, result, seconds=seconds, topics=topics)
 
     def _answer(

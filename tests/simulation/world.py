@@ -85,6 +85,8 @@ class World:
         """True at the end, when no fault has happened for a while."""
         self.has_skew = False
         """True if the wall clock of a process may be wrong."""
+        self.prompt_since = EPOCH
+        """The moment at which `is_calm` became true."""
         self.calm_since = EPOCH
         """The moment of the last fault."""
         self.runnable: list[VirtualLoop] = []

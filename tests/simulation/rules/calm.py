@@ -45,6 +45,7 @@ class Calm:
         """Let all of it happen."""
         self._world.run(self._world.now + SETTLE_SECONDS)
         self._world.is_calm = True
+        self._world.prompt_since = self._world.wall()
         task = self._world.spawn(self._live(retire_leader))
         self._world.run(self._world.now + 6 * PATIENCE_SECONDS, task.done)
         if not task.done():

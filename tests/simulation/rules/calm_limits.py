@@ -3,6 +3,8 @@
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from simulation.acts.transfers import BOUNDARY
@@ -10,8 +12,8 @@ from simulation.http_caller import HttpCaller
 from simulation.rules.visitor import Visitor
 from sqlalchemy import Connection
 
-from penstock.accounts.administration import issue_key, revoke_key
-from penstock.domain.accounts import Actor, KeyWish
+from penstock.accounts.administration import change_account, issue_key, revoke_key
+from penstock.domain.accounts import Account, Actor, KeyWish
 from penstock.domain.api_keys import ApiKey, Limits
 from penstock.store.queries.files import storage_rows
 
@@ -40,16 +42,19 @@ async def check_keys(visitor: Visitor, administer: Administer) -> None:
     """Check that a key is refused once it is revoked or has expired, also one in steady use."""
     expiring, _ = _issue(visitor, administer, expires_at=visitor.world.wall() + 1.0)
     revoked, key = _issue(visitor, administer)
-    for each in (expiring, revoked):
+    idle, idle_key = _issue(visitor, administer)
+    for each in (expiring, revoked, idle):
         await _use(visitor, each, 200, "a key can be used")
     now = visitor.world.wall()
-    administer(lambda connection: revoke_key(connection, Actor.CLI, key.public_id, now))
+    for public_id in (key.public_id, idle_key.public_id):
+        administer(partial(revoke_key, actor=Actor.CLI, public_id=public_id, now=now))
     until = visitor.world.now + REVOKED_SECONDS
     while visitor.world.now < until:
         for port in visitor.ports():
             await revoked.ask(port, "GET", "/api/v1/jobs?limit=1")
         await asyncio.sleep(0.1)
     await _use(visitor, revoked, 401, "a revoked key is refused")
+    await _use(visitor, idle, 401, "a revoked key is refused")
     await _use(visitor, expiring, 401, "an expired key is refused")
 
 
@@ -79,7 +84,7 @@ async def check_quota(visitor: Visitor, administer: Administer) -> None:
     """Upload more than the account may keep."""
     account_id = visitor.caller.account_id
     stored = administer(lambda connection: storage_rows.get(connection, account_id))
-    administer(lambda connection: storage_rows.set_quota(connection, account_id, stored.bytes + 9))
+    _set_quota(visitor, administer, stored.bytes + 9)
     picture = json.dumps({"picture": "new", "at": visitor.world.now}).encode()
     head = f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\n'.encode()
     body = head + picture + f"\r\n--{BOUNDARY}--\r\n".encode()
@@ -87,7 +92,17 @@ async def check_quota(visitor: Visitor, administer: Administer) -> None:
     answer = await visitor.ask("POST", "/api/v1/files", body, **{"content-type": content_type})
     if answer.status != 403:
         visitor.violate("a storage quota is kept", f"{answer.status} {answer.body[:200]!r}")
-    administer(lambda connection: storage_rows.set_quota(connection, account_id, None))
+    _set_quota(visitor, administer, None)
+    await asyncio.sleep(REVOKED_SECONDS)  # until every process knows it
+
+
+def _set_quota(visitor: Visitor, administer: Administer, quota: int | None) -> None:
+    account_id, now = visitor.caller.account_id, visitor.world.wall()
+
+    def change(account: Account) -> Account:
+        return replace(account, storage_quota=quota)
+
+    administer(lambda connection: change_account(connection, Actor.CLI, account_id, change, now))
 
 
 async def check_lists(visitor: Visitor) -> None:

@@ -9,6 +9,8 @@ from simulation.http_caller import HttpAnswer, HttpCaller
 from simulation.world import World
 
 PATIENCE_SECONDS: Final = 60.0
+EXPECTED: Final = frozenset({200, 202, 402, 422, 429})
+"""Statuses of submissions: a budget may be used up, a key may have been used, and a limit may be reached."""
 
 
 class Visitor:
@@ -36,7 +38,10 @@ class Visitor:
             "input": [{"params": {"script": script, "file": {"url": f"https://pictures.example.com/{name}.png"}}}],
             **(more or {}),
         }
-        return await self.ask("POST", "/model/v1/generation", body, by, **{"idempotency-key": name})
+        answer = await self.ask("POST", "/model/v1/generation", body, by, **{"idempotency-key": name})
+        if answer.status not in EXPECTED:
+            self.violate("every answer is expected", f"{name}: {answer.status} {answer.body[:300]!r}")
+        return answer
 
     async def read(self, job_id: str, by: HttpCaller | None = None) -> Any:
         """Return the record of a job."""
