@@ -208,12 +208,15 @@ def converse(folder, weights, settings):
         shell("chat -m nothing Hello", 3)
         with Client(stage.url, shell.environment["PENSTOCK_API_KEY"]) as client:
             assert client.chat_models() == ("plain",)
-        steps = ("> ", "Hello\n"), ("USD", "/model nothing\n"), ("> ", "Hello\n"), ("request", "/model plain\n")
-        more = (
+        steps = (  # each waits for its prompt: what is typed before, readline may lose
+            ("> ", "Hello\n"),
+            ("(?s)USD.*?> ", "/model nothing\n"),
+            ("> ", "Hello\n"),
+            ("(?s)request.*?> ", "/model plain\n"),
             ("> ", "/reset\n"),
             ("> ", "/system Be brief\n"),
             ("> ", "/what\n"),
             ("> ", "Hello\n"),
-            ("USD", "/exit\n"),
+            ("(?s)USD.*?> ", "/exit\n"),
         )
-        return on_terminal(shell, "chat", *steps, *more)
+        return on_terminal(shell, "chat", *steps)
