@@ -1,6 +1,7 @@
-"""The time of day jumps by an hour under a gateway and its worker: nothing is lost, ended or paid twice by it."""
+"""The time of day jumps under a gateway and its worker: nothing is lost, ended early, late or paid twice by it."""
 
 import asyncio
+import shutil
 import time
 from collections.abc import AsyncGenerator, Generator
 from datetime import datetime
@@ -9,13 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Start
+from conftest import SIMULATOR, VIDEO, Start, running
 from crew import loop_time
 from fault_steps import Site, site_of
 from postgres import PostgresServer
+from steps import until
 
 from penstock.clocks import Clocks
 from penstock.domain import ids
+from penstock.settings.tables import load
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.jobs import worker_rows
 
@@ -88,3 +91,20 @@ async def test_who_is_ahead_of_time_does_not_free_what_others_hold(site: Site, c
     assert (await site.ask(spender)).json()["error"]["code"] == "expired_api_key"
     clock.ahead = 0.0
     assert (await site.ask(spender)).status_code == 200
+
+
+async def test_a_job_that_began_ahead_of_time_ends_at_its_run_timeout(
+    clock: WrongClock, tmp_path: Path, empty_store: Path, weights: Path
+):
+    shutil.copy(empty_store, tmp_path)
+    (tmp_path / "penstock.toml").write_text(SIMULATOR)
+    settings = load(tmp_path / "penstock.toml", {}, {"data": tmp_path, "weights": weights})
+    body = {"model": VIDEO, "input": [{"params": {"script": {"ending": "never"}}}], "run_timeout": 2}
+    clock.ahead = 48 * HOUR
+    async with running(settings, clocks=Clocks(clock)) as server:
+        job = (await server.client.post("/model/v1/generation", json=body)).json()
+        await until(server.client, job["id"], phase="generating")
+    clock.ahead = 0.0
+    async with running(settings, clocks=Clocks(clock)) as server:
+        done = await server.finish(job["id"], 60)
+    assert (done["status"], done["error"]["code"]) == ("expired", "run_timeout")

@@ -69,7 +69,6 @@ def die(data: Path) -> None:
     """Leave the store as a killed process does: its jobs still held in its name."""
     with closing(sqlite3.connect(data / "penstock.db")) as store, store:
         store.execute("UPDATE jobs SET owner = 'runner_dead' WHERE done = 0")
-    store.close()
 
 
 async def run_with_stops(settings: Settings, scripts: list[dict[str, Any]], chance: random.Random) -> list[Job]:

@@ -207,6 +207,14 @@ class Job:
         """Return the end of `start_timeout` or, once started, of `run_timeout`."""
         return self.start_by if self.started_at is None else self.started_at + self.run_seconds
 
+    def seconds_left(self, now: float) -> float:
+        """Return the seconds until the deadline: never more than the timeout, also if `now` is before its begin.
+
+        A process whose clock was ahead may have accepted or started the job.
+        """
+        whole = self.start_by - self.created_at if self.started_at is None else self.run_seconds
+        return min(whole, self.deadline - now)
+
 
 def move(job: Job, to: State, **changes: Any) -> Job:
     """Return the job in another state; raise `IllegalMove` if the table does not allow it."""

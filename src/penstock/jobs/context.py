@@ -75,7 +75,7 @@ class JobContext:
         """Return the seconds until the deadline. Changes of the wall clock after the first call do not count."""
         job, now = self.job, self.services.steady()
         if self._known_deadline is None or self._known_deadline[0] != job.started_at:
-            self._deadline_at = now + job.deadline - self.services.clock()
+            self._deadline_at = now + job.seconds_left(self.services.clock())
         else:
             self._deadline_at += job.deadline - self._known_deadline[1]
         self._known_deadline = job.started_at, job.deadline

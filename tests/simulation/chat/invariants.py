@@ -20,6 +20,7 @@ LATE_SECONDS: Final = 15.0
 """The longest time between a request's start and its admission by a slow store."""
 PROGRESS_SECONDS: Final = 1.0
 """The age of a stream's progress in the journal, also if two writes of it fail."""
+FROZEN: Final = "freeze before an order"
 DISK_SECONDS: Final = 60.0
 """The longest time for which a disk is full."""
 PROCESSES: Final = 3
@@ -158,11 +159,16 @@ class ChatInvariants:
         steps = [step.at for step in self._world.trace if step.what.startswith("disk")]
         return any(heard.at - DISK_SECONDS < at <= (heard.ended_at or at) for at in steps)
 
+    def _freezes(self, heard: Heard) -> list[float]:
+        """Return the times at which a process froze before an order, perhaps for the rest of its life."""
+        times = [step.at for step in self._world.trace if step.what == FROZEN]
+        return [at for at in times if heard.at <= at <= (heard.ended_at or at)]
+
     def _check_progress(self, heard: Heard, row: Row | None) -> None:
         """Check that a stream whose process died is charged for all but the last moment of it."""
         if row is None or row.code != CRASHED or heard.ended_at is None:
             return
-        until = heard.ended_at - PROGRESS_SECONDS
+        until = min([heard.ended_at, *self._freezes(heard)]) - PROGRESS_SECONDS
         seen = max((characters for at, characters in heard.progress if at < until), default=0)
         if row.completion < -(-seen // CHARACTERS_PER_TOKEN):
             self._world.violate("a stream is charged by its progress", f"{seen} were heard: {row} {heard}")
