@@ -99,7 +99,6 @@ class Faults:
         self._stage = stage
         self._world = stage.world
         self.character = character
-        self.had_jump = False
 
     def plan(self, seconds: float) -> None:
         """Plan the faults over this many seconds."""
@@ -210,7 +209,7 @@ class Faults:
 
     def _jump(self, dice: random.Random) -> None:
         if (victim := self._pick(dice)) is not None:
-            self.had_jump = True
+            self._world.had_jump = True
             victim.skew = dice.uniform(-3, 3) * DAY_SECONDS
             self._world.later(dice.uniform(1, 20), setattr, victim, "skew", 0.0)
 

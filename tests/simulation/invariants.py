@@ -153,9 +153,8 @@ class Invariants:
         """Return whether a job is not done."""
         return bool(self._open)
 
-    def check_end(self, callers: Iterable[Caller], *, had_jump: bool = False, is_strict: bool = False) -> None:
+    def check_end(self, callers: Iterable[Caller], *, is_strict: bool = False) -> None:
         """Check that every promise was kept. A clock that jumps by days may expire jobs and outputs early."""
-        self._had_jump = had_jump
         self.audit()
         self._check_events()
         self.delivery_rules.check_end()
@@ -169,7 +168,8 @@ class Invariants:
     def _check_made(self, promise: Promise, *, is_strict: bool) -> None:
         """Check that a request made its jobs once. Without a key, a first try that comes late is a new request."""
         made = self._made[promise.key]
-        if made > len(promise.job_ids) and not promise.asked_to_delete and (promise.has_key or is_strict):
+        is_forgotten = promise.asked_to_delete or self._world.had_jump
+        if made > len(promise.job_ids) and not is_forgotten and (promise.has_key or is_strict):
             self._world.violate("one request makes one job", f"{promise.key}: {made} for {promise.job_ids}")
 
     def _check_promise(self, job_id: str, *, is_canceled: bool, is_gone: bool) -> None:
@@ -191,7 +191,7 @@ class Invariants:
             if is_good and state is not State.SUCCEEDED and not is_canceled and not order.canceled:
                 code = (job.error or {}).get("code")
                 is_excused = code is None or (code == "bad_output" and self._objects.wronged >= MAX_BAD_OUTPUTS)
-                if not is_excused and not (self._had_jump and state is State.EXPIRED):
+                if not is_excused and not (self._world.had_jump and state is State.EXPIRED):
                     self._world.violate("a paid job is never lost", f"{job_id} is {state} ({code})")
 
     def _check_result(self, job_id: str, state: State) -> None:

@@ -256,8 +256,7 @@ class Scenario:
             self.chat.check_end(self.faults.character.kinds)
         Calm(self.world, self.callers, self.objects, self._administer).run(self._retire_leader)
         self.world.run(self.world.now + self._patience)
-        had_jump = self.faults.had_jump
-        self.invariants.check_end(self.callers, had_jump=had_jump, is_strict=self.faults.character.is_orderly)
+        self.invariants.check_end(self.callers, is_strict=self.faults.character.is_orderly)
         self.endings.check_webhooks(self._around.receivers, is_patient=self._patience > 0)
         self.endings.check_objects(token for caller in self.callers for token in caller.files)
         if self._patience:

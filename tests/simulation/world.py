@@ -85,6 +85,8 @@ class World:
         """True at the end, when no fault has happened for a while."""
         self.has_skew = False
         """True if the wall clock of a process may be wrong."""
+        self.had_jump = False
+        """True once a clock was wrong by days: jobs may have expired early, and their requests with them."""
         self.prompt_since = EPOCH
         """The moment at which `is_calm` became true."""
         self.calm_since = EPOCH
