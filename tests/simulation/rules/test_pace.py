@@ -38,6 +38,15 @@ def rules(world: World) -> PaceRules:
     return PaceRules(world)
 
 
+def _begin(world: World, rules: PaceRules, *, beside: Job) -> None:
+    """Let three jobs of one vendor get its seat in turn, beside a job that never moves."""
+    queue = [make_job() for _ in range(3)]
+    for job in (*queue, beside):
+        rules.observe(job)
+    rules.watch()
+    _serve(world, rules, queue)
+
+
 def test_jobs_may_wait_for_long_while_the_queue_of_their_vendor_moves(world: World, rules: PaceRules):
     queue = [make_job() for _ in range(5)]
     moved = replace(_seat(make_job(), vendor="other"), vendor="sim")  # it goes on here after another vendor refused it
@@ -50,35 +59,23 @@ def test_jobs_may_wait_for_long_while_the_queue_of_their_vendor_moves(world: Wor
 
 
 def test_a_job_that_is_left_behind_stalls_once_no_other_gets_a_seat(world: World, rules: PaceRules):
-    queue = [make_job() for _ in range(3)]
     left = make_job()
-    for job in (*queue, left):
-        rules.observe(job)
-    rules.watch()
-    _serve(world, rules, queue)
+    _begin(world, rules, beside=left)
     with pytest.raises(Violation, match=f"no job stalls after the faults: {left.id} is queued"):
         world.run(1000.0)
     assert STALL_SECONDS < world.now - rules.seated_at < STALL_SECONDS + 15.0
 
 
 def test_the_queue_of_another_vendor_excuses_no_job(world: World, rules: PaceRules):
-    queue = [make_job() for _ in range(3)]
     left = make_job(vendor="other")
-    for job in (*queue, left):
-        rules.observe(job)
-    rules.watch()
-    _serve(world, rules, queue)
+    _begin(world, rules, beside=left)
     with pytest.raises(Violation, match=left.id):
         world.run(200.0)
 
 
 def test_a_job_with_a_seat_stalls_although_others_get_theirs(world: World, rules: PaceRules):
-    queue = [make_job() for _ in range(3)]
     stuck = _seat(make_job())
-    for job in (*queue, stuck):
-        rules.observe(job)
-    rules.watch()
-    _serve(world, rules, queue)
+    _begin(world, rules, beside=stuck)
     with pytest.raises(Violation, match=f"{stuck.id} is running"):
         world.run(200.0)
 
