@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 import hypothesis
+import kept_statements
 import pytest
 from calm_loop import CalmLoop
 from kept_pool import KeptPool
@@ -45,7 +46,7 @@ SIMULATOR = '[vendors.sim]\ntype = "sim"\n'
 """Settings by which the simulator serves everything, the built-in engines' models too."""
 VIDEO = "sim_text_to_video"
 MODEL = "sim_image_to_model"
-PORTS = Ports(open_pool=KeptPool)
+PORTS = Ports(open_pool=KeptPool, open_database=kept_statements.open_database)
 
 
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
