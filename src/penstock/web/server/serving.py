@@ -116,6 +116,12 @@ class _Server(uvicorn.Server):
         self._on_drain = on_drain
         self._write_seconds = write_seconds
         self._checking: asyncio.Task[None] | None = None
+        self._stopping = asyncio.Event()
+
+    def stop(self) -> None:
+        """Begin to drain."""
+        self.should_exit = True
+        self._stopping.set()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -126,6 +132,12 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self._checking = asyncio.create_task(self._check_readers(), name="readers")
         self.on_started()
+
+    async def main_loop(self) -> None:
+        # uvicorn wakes up ten times a second to see whether it should stop. Only its Date header needs a second's tick.
+        while not await self.on_tick(0):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), 1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         logger.info("draining for at most %g s", self._drain_seconds)
@@ -185,7 +197,7 @@ async def _bind(host: str, port: int) -> socket.socket:
 
 async def _stop_on(stop: asyncio.Event, server: _Server) -> None:
     await stop.wait()
-    server.should_exit = True
+    server.stop()
 
 
 @contextlib.contextmanager
@@ -196,7 +208,7 @@ def _signals(server: _Server, on_reload: Callable[[], None] | None) -> Generator
         if server.should_exit:
             logger.warning("ended at once by a second signal")
             os._exit(128 + number)
-        server.should_exit = True
+        server.stop()
 
     handlers: dict[int, Callable[[int], None]] = {signal.SIGINT: end, signal.SIGTERM: end}
     if on_reload and hasattr(signal, "SIGHUP"):
