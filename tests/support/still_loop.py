@@ -1,30 +1,18 @@
 """An event loop for which a stalled machine does not let time pass: only a test puts its time forward by much."""
 
 import asyncio
-import time
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any
 
-LONGEST_STEP_SECONDS: Final = 0.05
+from calm_loop import CalmLoop
 
 
-class StillLoop(asyncio.SelectorEventLoop):
-    """Timers run on, but however long the process is held up between two looks at the clock, it counts as a moment."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._looked_at = time.monotonic()
-        self._now = self._looked_at
-
-    def time(self) -> float:
-        looked_at = time.monotonic()
-        self._now += min(looked_at - self._looked_at, LONGEST_STEP_SECONDS)
-        self._looked_at = looked_at
-        return self._now
+class StillLoop(CalmLoop):
+    """A calm loop whose time a test can put forward."""
 
     async def put_forward(self, seconds: float) -> None:
         """Let so much time pass, and then happen whatever is due."""
-        self._now += seconds
+        self._clock.now += seconds
         for _ in range(20):
             await asyncio.sleep(0)
 
