@@ -61,10 +61,10 @@ run: setup  ## serve on http://127.0.0.1:8787; the first start prints a key
 	@$(BIN)/penstock serve
 
 test: setup  ## run every check and every test, like CI
-	@$(MAKE) --no-print-directory --jobs 3 check-types run-tests
+	@$(MAKE) --no-print-directory --jobs 3 lint run-tests check-layers check-console check-types
 
-run-tests: lint check-layers check-console console fetch-browser pull-weights compile-tests  # beside check-types, which takes a minute of one core
-	@$(BIN)/pytest --numprocesses 4 --dist worksteal
+run-tests: console fetch-browser pull-weights compile-tests  # beside the checks; more processes than cores, since many tests wait
+	@$(BIN)/pytest --numprocesses 5 --dist worksteal
 
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long

@@ -50,15 +50,18 @@ def test_fixed_seeds_break_no_rule_and_repeat_in_another_process():
     assert first.returncode == 0, first.stdout + first.stderr
     digests = _digests(first.stdout)
     assert len(set(digests.values())) == 4
-    again = _run("--seed", "2", "--store", "both", *SMALL)
+    again = _run("--seed", "2", "--store", "sqlite", *SMALL)
     assert again.returncode == 0, again.stdout + again.stderr
-    assert _digests(again.stdout) == {key: digest for key, digest in digests.items() if key[0] == "2"}
+    assert _digests(again.stdout) == {("2", "sqlite"): digests["2", "sqlite"]}
 
 
 @pytest.mark.long
-def test_thirty_whole_worlds_break_no_rule_on_either_store():
-    done = _run("--seeds", "101-130", "--store", "both", "--processes", "2")
+def test_thirty_whole_worlds_break_no_rule_on_either_store_and_repeat():
+    done = _run("--seeds", "101-130", "--store", "both", "--processes", "2", "--digests")
     assert done.returncode == 0, done.stdout + done.stderr
+    again = _run("--seeds", "101-103", "--store", "both", "--processes", "2", "--digests")
+    assert _digests(again.stdout).items() <= _digests(done.stdout).items()
+    assert len(_digests(again.stdout)) == 6
 
 
 def test_a_broken_rule_is_shrunk_to_steps_that_replay_it():
