@@ -68,14 +68,16 @@ class FairQueue:
             del self._held[account_id]
         while (following := next(filter(self._may_take, self._waiting), None)) is not None:
             turn = self._waiting[following].popleft()
-            self._held[following] += 1
-            self._waiting.move_to_end(following)
+            if not turn.cancelled():  # otherwise its caller has left, and takes no place
+                turn.set_result(None)
+                self._held[following] += 1
+                self._waiting.move_to_end(following)
             self._forget_empty(following)
-            turn.set_result(None)
 
     def _leave(self, account_id: str, turn: asyncio.Future[None]) -> None:
-        self._waiting[account_id].remove(turn)
-        self._forget_empty(account_id)
+        if turn in self._waiting.get(account_id, ()):
+            self._waiting[account_id].remove(turn)
+            self._forget_empty(account_id)
 
     def _forget_empty(self, account_id: str) -> None:
         if not self._waiting[account_id]:

@@ -68,6 +68,18 @@ async def test_no_account_holds_all_places(places, most):
     assert len(crowd.order) == 21
 
 
+async def test_a_place_freed_while_the_next_caller_leaves_goes_to_the_one_behind():
+    crowd = Crowd(1)
+    for name in ("a1", "b1", "b2", "c1"):
+        crowd.come(name)
+    await crowd.settle()
+    crowd.holding["a1"].set()
+    crowd.tasks.pop("b1").cancel()  # a1 gives its place back before b1 runs again
+    await crowd.finish()
+    assert crowd.order == ["a1", "b2", "c1"]
+    assert (crowd.queue.held, crowd.queue.waiting) == (0, 0)
+
+
 @given(
     st.integers(1, 4),
     st.lists(st.tuples(st.sampled_from(["come", "go", "cancel", "cancel now"]), st.sampled_from("abc"), st.booleans())),
