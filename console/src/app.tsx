@@ -26,6 +26,11 @@ export function App() {
             <Route path="/">
               <Redirect to={home} replace />
             </Route>
+            {PAGES.filter(({ role }) => role === "admin").map(({ path }) => (
+              <Route key={path} path={path.replace("/admin", "")}>
+                <Redirect to={path} replace />
+              </Route>
+            ))}
             <Route>
               <EmptyState title="Page not found" icon="help" action={{ label: "To the start", to: home }}>
                 The address may be mistyped, or belong to a newer version of this server.

@@ -1,6 +1,7 @@
 """The server behind the console's tests: the simulator makes films and models, a double chats."""
 
 import asyncio
+import io
 import threading
 import time
 from collections.abc import Iterator
@@ -13,13 +14,21 @@ import httpx
 from calm_loop import CalmLoop
 from conftest import SIMULATOR
 from openai_double import OpenAIDouble
+from PIL import Image
 from plain import NO_TLS
 from stage import Stage, staged
 
-ADMIN_KEY = "an-administrator's-long-key"
+ADMIN_KEY = "psk_chosen_by_an_administrator"  # looks like an account's, and is none
 CHAT, SLOW_CHAT = "echo", "slow:1"
 FILM, DEAR_FILM = "sim_text_to_video", "vendorb_video_31"
 GEM, MODEL = "sim_image_to_model", "vendora_image_to_model"
+
+
+def picture(name: str = "ball.png") -> dict[str, Any]:
+    """A picture to choose in a file field."""
+    buffer = io.BytesIO()
+    Image.radial_gradient("L").convert("RGB").save(buffer, "PNG")
+    return {"name": name, "mimeType": "image/png", "buffer": buffer.getvalue()}
 
 
 @dataclass

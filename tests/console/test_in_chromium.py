@@ -2,16 +2,13 @@
 
 import base64
 import gzip
-import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from chromium import OpenTab, Tab, tab
-from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre
-from PIL import Image
+from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre, picture
 from playwright.sync_api import Browser, expect
 
 from penstock.web.console import FOLDER
@@ -184,12 +181,6 @@ def test_stopping_keeps_what_came_and_ends_the_work_upstream(signed_in: Tab, the
     expect(answer).to_contain_text("stopped")
     expect(signed_in.button("Again")).to_be_visible()
     theatre.until_upstream("gone", gone + 1)
-
-
-def picture() -> dict[str, Any]:
-    buffer = io.BytesIO()
-    Image.radial_gradient("L").convert("RGB").save(buffer, "PNG")
-    return {"name": "ball.png", "mimeType": "image/png", "buffer": buffer.getvalue()}
 
 
 SMALL_WINDOW = {"width": 720, "height": 480}

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from chromium import OpenTab, Tab
-from console_stage import CHAT, FILM, SLOW_CHAT, Theatre
+from console_stage import CHAT, FILM, MODEL, SLOW_CHAT, Theatre, picture
 from playwright.sync_api import Request, Route, expect
 
 from penstock.web.console import FOLDER
@@ -83,7 +83,33 @@ def test_a_prompt_that_is_too_long_is_not_cut_and_says_by_how_much(open_tab: Ope
         expect(page.get_by_label("Results").locator("[aria-label^='Job ']")).to_have_count(0)
 
 
+def test_another_picture_takes_the_place_of_the_first(signed_in: Tab):
+    page, chooser = signed_in.page, signed_in.page.get_by_label("Picture file")
+    signed_in.open(f"/playground/{MODEL}")
+    for name in ("first.png", "second.png"):
+        chooser.set_input_files(picture(name))
+        expect(page.get_by_text(name)).to_be_visible()
+        expect(signed_in.button("Choose another")).to_be_visible()
+    expect(page.get_by_text("first.png")).to_have_count(0)
+    expect(page.get_by_label("Price")).to_be_visible()
+
+
+def test_ctrl_and_enter_generate_after_an_example(signed_in: Tab):
+    page = signed_in.page
+    signed_in.open(f"/playground/{FILM}")
+    signed_in.button("Fill in an example").click()
+    expect(page.get_by_label("Price")).to_be_visible()
+    page.keyboard.press("Control+Enter")
+    expect(page.get_by_label("Results").locator("[aria-label^='Job ']")).to_have_count(1)
+
+
 # -- signing in
+
+
+@pytest.mark.parametrize("path", ["/keys", "/admin/keys"])
+def test_a_page_of_the_administrator_says_whose_key_it_needs(signed_in: Tab, path: str):
+    signed_in.open(path)
+    expect(signed_in.page.get_by_role("heading", name="This page needs the administrator's key")).to_be_visible()
 
 
 @pytest.mark.parametrize("text", ["\N{KEY}", "psk_\N{CYRILLIC SMALL LETTER KA}", "psk_000000000000000000_no\u200bbody"])

@@ -101,10 +101,22 @@ const NAMES: Record<Role, string> = { account: "an account's key", admin: "the a
 
 /** Find the kind of a key by a request that only such a key may send. */
 async function roleOf(key: string): Promise<Role> {
-  if (!key.startsWith("psk_")) {
-    await call("/admin/v1/accounts", { key, query: { limit: 1 } });
-    return "admin";
+  if (!key.startsWith("psk_")) return asAdministrator(key);
+  try {
+    return await asAccount(key);
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 401) throw error;
+    // An administrator may have chosen a key that looks like an account's. If it is not one, the first error stands.
+    return asAdministrator(key).catch(() => Promise.reject(error));
   }
+}
+
+async function asAdministrator(key: string): Promise<Role> {
+  await call("/admin/v1/accounts", { key, query: { limit: 1 } });
+  return "admin";
+}
+
+async function asAccount(key: string): Promise<Role> {
   try {
     await call("/api/v1/models", { key });
   } catch (error) {

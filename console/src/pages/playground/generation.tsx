@@ -1,7 +1,7 @@
 /** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
 import { Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type KeyboardEvent, useCallback, useRef } from "react";
+import { useCallback, useEffect, useRef } from "react";
 import { call } from "../../api/call";
 import { ApiError } from "../../api/errors";
 import { rememberJob } from "../../api/live";
@@ -37,13 +37,11 @@ export default function Generation({ model }: { model: Model }) {
   const details = error instanceof ApiError ? error.details : [];
   const isSaidInForm = details.length > 0 && details.every((detail) => detail.loc.startsWith("input.0.params."));
   const submit = () => complete && start.begin(params);
-  const onKeyDown = (event: KeyboardEvent) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat) submit();
-  };
+  useCtrlEnter(submit);
   const jobs = drafts.jobs.filter((job) => job.model === model.id);
   return (
     <div className="bench">
-      <section className="card bench-form" aria-label="Request" onKeyDown={onKeyDown}>
+      <section className="card bench-form" aria-label="Request">
         <ParamsForm model={model} params={params} details={details} onChange={change} />
         <div className="bench-foot">
           {error === null && <Price model={model} params={params} dry={dry.data} complete={complete} />}
@@ -81,6 +79,20 @@ export default function Generation({ model }: { model: Model }) {
       </section>
     </div>
   );
+}
+
+/** Wherever the focus is: after a click on an example it is on a button that is gone. */
+function useCtrlEnter(submit: () => void): void {
+  const latest = useRef(submit);
+  latest.current = submit;
+  useEffect(() => {
+    const onKeyDown = (event: KeyboardEvent) => {
+      const isElsewhere = (event.target as HTMLElement | null)?.closest("[role=dialog]");
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && !isElsewhere) latest.current();
+    };
+    window.addEventListener("keydown", onKeyDown);
+    return () => window.removeEventListener("keydown", onKeyDown);
+  }, []);
 }
 
 function useStart(model: Model) {

@@ -146,6 +146,6 @@ function pictureOf(data: DataTransfer | null): File | null {
 /** Of `file.url` and such: they are said here, as there is only one field to see. */
 function innerErrors(tree: FieldProps["errorSchema"]): string[] {
   return Object.entries(tree ?? {}).flatMap(([name, inner]) =>
-    name === "__errors" ? [] : ((inner as { __errors?: string[] }).__errors ?? []),
+    name === "__errors" ? [] : ((inner as { __errors?: string[] } | undefined)?.__errors ?? []),
   );
 }
