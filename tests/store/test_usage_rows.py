@@ -61,7 +61,8 @@ def test_what_was_charged_counts_before_what_it_cost():
         (State.SUCCEEDED, 400, 300, Sums(requests=1, cost=300)),
         (State.SUCCEEDED, None, None, Sums(requests=1, unpriced=1)),
         (State.FAILED, 0, None, Sums(requests=1, failed=1)),
-        (State.CANCELED, 0, None, Sums(requests=1, failed=1)),
+        (State.EXPIRED, 0, None, Sums(requests=1, failed=1)),
+        (State.CANCELED, 0, None, Sums(requests=1)),
     ],
 )
 def test_what_a_job_adds(state: State, final: int | None, charged: int | None, expected: Sums):
@@ -145,7 +146,7 @@ def kind_of(record: Completion | Job) -> str:
 
 def count_up(record: Completion | Job) -> Totals:
     if isinstance(record, Job):
-        failed = int(record.state.value != "succeeded")
+        failed = int(record.state.value in ("failed", "expired"))
         return Totals(jobs=1, failed=failed, unpriced=int(record.final is None), cost=record.final or 0)
     usage = record.usage
     return Totals(

@@ -101,6 +101,6 @@ MODELS = (
         title="Simulated video",
         params=SimVideoParams,
         expect=text_to_video.expect,
-        example={"prompt": "anything", "script": {"latency": 2, "ending": "filtered"}},
+        example={"prompt": "A paper boat drifts down a rainy street", "script": {"latency": 2, "ending": "succeeded"}},
     ),
 )

@@ -149,16 +149,22 @@ def _group(name: str, operations: Sequence[Operation], shapes: "Shapes") -> str:
     return f"<section><h2>{escape(name)}</h2>{''.join(_article(found, shapes) for found in operations)}</section>"
 
 
+def _effort(example: Schema) -> tuple[bool, bool, int]:
+    """Return what it takes to run an example: real models without a file come first, then short ones."""
+    text = json.dumps(example)
+    return '"script"' in text, '"file"' in text, len(text)
+
+
 def _article(operation: Operation, shapes: "Shapes") -> str:
     body = operation.body.get("application/json", {}).get("schema")
     requests = [] if body is None else shapes.variants(body)
     examples = [request["example"] for request in requests if "example" in request]
-    shortest = min(examples, key=lambda example: len(json.dumps(example)), default=None)
+    simplest = min(examples, key=_effort, default=None)
     key = "" if "401" in operation.responses else "<span>no key needed</span>"
     return f"""<article id="{operation.anchor}">
 <h3><b class="{operation.method}">{operation.method}</b> <code>{_breakable(operation.path)}</code> {key}</h3>
 {prose(operation.found.get("description", ""))}
-{code(operation.curl(shortest))}
+{code(operation.curl(simplest))}
 {_parameters(operation, shapes)}
 {"".join(_request(request, shapes) for request in requests)}
 {_answers(operation, shapes)}

@@ -96,7 +96,7 @@ def of_job(job: Job, charged: int | None = None) -> Additions:
     """Return what a finished job adds, on the day it was accepted. `charged` is set where it is below the cost."""
     sums = Sums(
         requests=1,
-        failed=int(job.state is not State.SUCCEEDED),
+        failed=int(job.state in (State.FAILED, State.EXPIRED)),
         unpriced=int(job.final is None),
         cost=(job.final or 0) if charged is None else charged,
     )
