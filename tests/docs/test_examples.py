@@ -74,14 +74,23 @@ async def test_the_curl_lines_of_the_readme(start, tmp_path):
     """With the simulator in the place of the engines; tests/api/jobs/test_embedded.py has those out of the box."""
     server = await start(SIMULATOR)
     lines = [block for block in blocks("README.md", "sh") if "curl" in block and "fast-chat" not in block]
-    assert len(lines) == 6
+    assert len(lines) == 5
     script = "\n".join(["set -euo pipefail", *lines]).replace(HOME, server.url)
     out = await run(server, tmp_path, "bash", "-c", script)
-    assert '"status":"queued"' in out
     assert "event: job.succeeded" in out
     assert '"kind":"model"' in out
     assert '"finish_reason":' in out
     assert (tmp_path / "boat.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+async def test_the_commands_of_the_readme(server, tmp_path):
+    (tmp_path / ".venv").symlink_to(sys.prefix)
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    [block] = [block for block in blocks("README.md", "sh") if "penstock generate" in block]
+    generate, chat = block.splitlines()
+    assert chat == ".venv/bin/penstock chat"
+    await run(server, tmp_path, "bash", "-c", generate)
+    assert (tmp_path / "cat.glb").read_bytes().startswith(b"glTF")
 
 
 async def test_the_python_of_the_readme(server, tmp_path):

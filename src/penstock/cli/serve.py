@@ -77,14 +77,15 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     for name in _missing_weights(gateway.settings.weights):
         typer.secho(f"  !      {name} is missing: run `penstock models pull`", fg="yellow")
     if shown:
-        typer.secho(f"\nYour API key, shown once: keep it.\n  {shown}", bold=True)
+        typer.echo("\nYour API key, shown once: keep it. The lines below take it from this variable.")
+        typer.secho(f"\nexport PENSTOCK_API_KEY={shown}", bold=True)
     else:
         place = None if key is None else await asyncio.to_thread(_put_away, gateway.settings.data, key)
         if place is not None:
             typer.echo(f"\nYour first API key is in {place}, for your eyes only. Read it, then remove the file.")
         typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
     typer.echo("\nTry it:")
-    for line in _examples(address, shown or "$PENSTOCK_API_KEY", gateway.offers):
+    for line in _examples(address, gateway.offers):
         typer.echo(f"\n{line}")
 
 
@@ -122,9 +123,9 @@ def address_of(host: str, port: int) -> str:
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
-def _examples(address: str, key: str, offers: "Offers") -> Iterator[str]:
-    """Yield example commands for a shell."""
-    bearer, content = f'-H "Authorization: Bearer {key}"', "-H 'Content-Type: application/json'"
+def _examples(address: str, offers: "Offers") -> Iterator[str]:
+    """Yield example commands for a shell. None holds the key: shells write what is typed to a file."""
+    bearer, content = '-H "Authorization: Bearer $PENSTOCK_API_KEY"', "-H 'Content-Type: application/json'"
     for model in islice(offers.chat, 1):
         question = {"role": "user", "content": "What is a waterfall?"}
         body = json.dumps({"model": model, "messages": [question], "max_tokens": 60})

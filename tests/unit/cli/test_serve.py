@@ -155,7 +155,8 @@ def test_a_terminal_shows_the_first_key_once(shell: Shell):
         process.communicate()
         os.close(leader)
     assert b"Your API key, shown once: keep it." in told
-    assert len(set(re.findall(rb"psk_[0-9a-z]{18}_[0-9a-z]{38}", told))) == 1
+    assert len(re.findall(rb"\nexport PENSTOCK_API_KEY=psk_[0-9a-z]{18}_[0-9a-z]{38}", told)) == 1
+    assert told.count(b"psk_") == 1  # a key in a curl line would stay in the shell's history
     assert not (shell.data / "first-key").exists()
 
 
