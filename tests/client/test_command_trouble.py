@@ -71,6 +71,34 @@ def test_what_is_wrong_is_told_as_json_wherever_it_was_found(shell):
     assert shell("chat -s x -- --json", 3).stdout == ""  # a question, not an option
 
 
+# -- errors for people
+
+
+@pytest.mark.parametrize(
+    ("line", "message", "advice"),
+    [
+        ("generate vendorb_video_31", "`prompt` is required.", "Add prompt=VALUE."),
+        ("generate vendorb_video_31 prompt=x resolution=9", "resolution: Input should be", ""),
+        ("generate nothing prompt=x", 'Unknown model "nothing".', "`penstock models list` shows"),
+        ("jobs show job_1", "There is no such job.", "`penstock jobs list` shows"),
+    ],
+)
+def test_what_is_wrong_is_told_in_the_words_of_the_command_line(shell, line, message, advice):
+    told = shell(line, 3).stderr
+    assert told.startswith(message)
+    assert advice in told
+    assert "input.0" not in told
+    assert "GET " not in told
+
+
+def test_the_list_of_jobs_fits_a_hundred_columns(shell):
+    shell(f"generate {VIDEO} {QUICK}")
+    shell("generate sim_image_to_model 'script={\"latency\": 3600}' --no-wait")
+    lines = shell("jobs list").stdout.splitlines()
+    assert len(lines) >= 3
+    assert max(len(line.rstrip()) for line in lines) <= 100
+
+
 # -- results that nothing takes
 
 FULL = Path("/dev/full")

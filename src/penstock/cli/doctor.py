@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import unquote, urlsplit
 
 import typer
@@ -43,9 +43,15 @@ class Finding:
     remedy: str = ""
 
 
-def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+def doctor(
+    *,
+    port: Annotated[int | None, typer.Option(help="Port that the server will listen on.")] = None,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
     """Check settings, folders, store, vendors, keys and port; exit code 1 if anything failed."""
-    findings = list(_examine(data, config))
+    findings = list(_examine(data, config, port))
     well = all(finding.status != FAIL for finding in findings)
     if as_json:
         print_json({"ok": well, "checks": [asdict(finding) for finding in findings]})
@@ -58,11 +64,11 @@ def doctor(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFi
     raise typer.Exit(0 if well else 1)
 
 
-def _examine(data: Path | None, config: Path | None) -> Iterator[Finding]:
+def _examine(data: Path | None, config: Path | None, port: int | None) -> Iterator[Finding]:
     from penstock.settings.tables import SettingsError
 
     try:
-        settings = load_settings(data, config)
+        settings = load_settings(data, config, port=port)
     except SettingsError as error:
         yield from _problems("settings", error)
         return

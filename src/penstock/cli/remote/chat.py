@@ -12,7 +12,8 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json
-from penstock.cli.remote.connection import Code, complete_chat_models, plain, print_error, speaks_to_server
+from penstock.cli.remote.connection import complete_chat_models, speaks_to_server
+from penstock.cli.remote.errors import Code, plain, print_error
 
 if TYPE_CHECKING:
     from penstock.client import Client

@@ -1,4 +1,4 @@
-"""Connection of commands to a server: its address, exit codes, error messages, params and completion."""
+"""Connection of commands to a server: its address, params and completion."""
 
 import inspect
 import json
@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import IntEnum
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
@@ -14,13 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 from penstock.cli.options import ConfigFile, DataFolder
-from penstock.cli.printing import fail, print_json, shape_error
+from penstock.cli.printing import fail
+from penstock.cli.remote.errors import Code, code_of, plain, print_error
 from penstock.cli.store_access import load_settings
 
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
 
-    from penstock.client import PenstockClientError
     from penstock.client.config import Address
 
 BaseUrl = Annotated[
@@ -29,27 +28,6 @@ BaseUrl = Annotated[
         "--base-url", metavar="URL", help="Server URL; default: PENSTOCK_BASE_URL, else http://127.0.0.1:8787."
     ),
 ]
-
-
-class Code(IntEnum):
-    """Exit codes, for scripts."""
-
-    FAILED = 1
-    """The job ended without a result."""
-    USAGE = 2
-    """An argument is wrong. Nothing was sent."""
-    REFUSED = 3
-    """The server refused the request (4xx)."""
-    AWAY = 4
-    """The server cannot be reached, or failed (5xx)."""
-    LIMITED = 5
-    """A budget or limit is exceeded."""
-    TIMED_OUT = 6
-    """The job was not done in time. It continues."""
-    UNSAVED = 7
-    """The job is done, but its result could not be saved."""
-    INTERRUPTED = 130
-    """Ctrl-C."""
 
 
 def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
@@ -120,67 +98,6 @@ def _check_host(address: str) -> None:
             f"{plain(address)} is not a valid address: no host can have this name.",
             "Correct PENSTOCK_BASE_URL or --base-url.",
         )
-
-
-# -- errors
-
-
-def code_of(error: "PenstockClientError") -> Code:
-    """Return the exit code of an error."""
-    from penstock.client import ApiError, BadInput, BudgetError, JobFailed, LimitError, ServerError, WaitTimeout
-
-    kinds: Sequence[tuple[type[Exception], Code]] = (
-        (JobFailed, Code.FAILED),
-        (BadInput, Code.USAGE),
-        (BudgetError, Code.LIMITED),
-        (LimitError, Code.LIMITED),
-        (ServerError, Code.AWAY),
-        (ApiError, Code.REFUSED),
-        (WaitTimeout, Code.TIMED_OUT),
-    )
-    return next((code for kind, code in kinds if isinstance(error, kind)), Code.AWAY)
-
-
-def print_error(error: "PenstockClientError", *, as_json: bool) -> None:
-    """Print an error to stderr: message, invalid fields and suggestion. With `as_json`, also print it to stdout.
-
-    If the error is about a job, the JSON is the job's record.
-    """
-    from penstock.client.errors import DescribedError, JobFailed, WaitTimeout
-
-    if as_json:
-        fields: Mapping[str, Any] = error.fields if isinstance(error, DescribedError) else {}
-        of_job = isinstance(error, JobFailed | WaitTimeout)
-        of_side = {**shape_error(error.message), "type": _type_of(error)}
-        print_json(error.job.raw if of_job else {"error": {**of_side, **fields}})
-    typer.secho(plain(error.message), err=True, fg=typer.colors.RED, bold=True)
-    for name, value in _rest(error):
-        typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
-
-
-def _type_of(error: "PenstockClientError") -> str:
-    """Return the error type when the server did not name one."""
-    kinds = {Code.AWAY: "server_error", Code.LIMITED: "rate_limit_error"}
-    return kinds.get(code_of(error), "invalid_request_error")
-
-
-def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
-    from penstock.client.errors import ConnectionFailed, DescribedError
-
-    if isinstance(error, ConnectionFailed) and not error.sent:
-        return [("suggestion", "Is it running? `penstock serve` starts one; PENSTOCK_BASE_URL names another.")]
-    if not isinstance(error, DescribedError):
-        return []
-    rows = [("code", error.code), ("param", error.param)]
-    several = len(error.details) > 1
-    rows += [("", f"{detail.loc}: {detail.message}") for detail in error.details if several]
-    rows += [("suggestion", error.suggestion), ("request", error.request_id)]
-    return [(name, value) for name, value in rows if value]
-
-
-def plain(text: str) -> str:
-    """Return foreign text without terminal control characters."""
-    return "".join(letter for letter in text if letter.isprintable() or letter in "\n\t")
 
 
 # -- values

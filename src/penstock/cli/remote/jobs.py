@@ -1,12 +1,13 @@
 """`penstock jobs`: list, show, watch, cancel, rerun and delete jobs on a server."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.printing import print_json, print_result, print_table
-from penstock.cli.remote.connection import complete_jobs, complete_models, plain, read_params, speaks_to_server
+from penstock.cli.remote.connection import complete_jobs, complete_models, read_params, speaks_to_server
+from penstock.cli.remote.errors import plain
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from penstock.client import Client, Job
 
 app = typer.Typer(help="List, show, watch, cancel, rerun and delete jobs.", no_args_is_help=True)
+
+MODEL_COLUMNS: Final = 24
 
 JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autocompletion=complete_jobs)]
 
@@ -37,7 +40,15 @@ def list_jobs(
     if as_json:
         print_json([job.raw for job in jobs])
         return
-    print_table(("id", "model", "status", "progress", "created", "cost"), [_row(job) for job in jobs])
+    print_table(("id", "model", "status", "created", "cost"), [_line(job) for job in jobs])
+
+
+def _line(job: "Job") -> tuple[str, ...]:
+    """Return a row that fits 100 columns."""
+    job_id, model, _, progress, created, cost = _row(job)
+    model = model if len(model) <= MODEL_COLUMNS else f"{model[: MODEL_COLUMNS - 1]}…"
+    status = job.status if job.done or not job.progress else f"{job.status} {progress}"
+    return job_id, model, plain(status), created[:-3], cost
 
 
 def _row(job: "Job") -> tuple[str, ...]:

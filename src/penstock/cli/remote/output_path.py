@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from penstock.cli.printing import fail, print_json, release_stdout
-from penstock.cli.remote.connection import Code, plain
+from penstock.cli.remote.errors import Code, plain
 
 if TYPE_CHECKING:
     from penstock.client import Job

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from penstock.cli.printing import print_json, print_result
-from penstock.cli.remote.connection import Code, is_live, plain
+from penstock.cli.remote.connection import is_live
+from penstock.cli.remote.errors import Code, plain
 from penstock.cli.remote.output_path import hand_over
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.printing import print_json, print_result, print_table
-from penstock.cli.remote.connection import plain, speaks_to_server
+from penstock.cli.remote.connection import speaks_to_server
+from penstock.cli.remote.errors import plain
 
 if TYPE_CHECKING:
     from penstock.client import Client, Delivery, Webhook
