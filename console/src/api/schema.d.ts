@@ -312,6 +312,28 @@ export interface components {
             response: string;
         };
         /**
+         * DeliveryMessage
+         * @description What an attempt sends.
+         */
+        DeliveryMessage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "webhook.message";
+            /** Url */
+            url: string;
+            /** Headers */
+            headers: {
+                [key: string]: string;
+            };
+            /**
+             * Body
+             * @description JSON, byte for byte as it is signed
+             */
+            body: string;
+        };
+        /**
          * DeliveryPage
          * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */

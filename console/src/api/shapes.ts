@@ -20,6 +20,7 @@ export type Budget = Schemas["BudgetShape"];
 export type Webhook = Schemas["WebhookRecord"];
 export type WebhookWithSecret = Schemas["WebhookWithSecret"];
 export type Delivery = Schemas["DeliveryRecord"];
+export type DeliveryMessage = Schemas["DeliveryMessage"];
 export type Account = Schemas["AccountRecord"];
 export type Key = Schemas["KeyRecord"];
 export type IssuedKey = Schemas["IssuedKey"];

@@ -1,11 +1,12 @@
 /** Webhook deliveries with their attempts, and a button to send each again. */
 import { Button, Text } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { call } from "../api/call";
-import type { Delivery } from "../api/shapes";
+import type { Delivery, DeliveryMessage } from "../api/shapes";
 import { CodeBlock, Identifier } from "./code_block";
+import { ErrorNotice } from "./error_notice";
 import { StateBadge } from "./state_badge";
 import { Ago } from "./time";
 import { toast, toastError } from "./toasts";
@@ -66,6 +67,7 @@ function Opened({ delivery }: { delivery: Delivery }) {
           </li>
         ))}
       </ol>
+      <Message id={delivery.id} />
       <div className="delivery-foot">
         <Button size="compact-sm" variant="default" loading={redeliver.isPending} onClick={() => redeliver.mutate()}>
           Redeliver
@@ -81,5 +83,24 @@ function Opened({ delivery }: { delivery: Delivery }) {
         </Text>
       </div>
     </div>
+  );
+}
+
+/** Headers and body as an attempt would send them now. */
+function Message({ id }: { id: string }) {
+  const message = useQuery({
+    queryKey: ["webhooks", "message", id],
+    queryFn: ({ signal }) => call<DeliveryMessage>(`/api/v1/webhooks/deliveries/${id}/message`, { signal }),
+    staleTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  });
+  if (message.error) return <ErrorNotice error={message.error} />;
+  if (!message.data) return null;
+  const headers = Object.entries(message.data.headers).map(([name, value]) => `${name}: ${value}`);
+  return (
+    <>
+      <CodeBlock code={headers.join("\n")} label="Headers" maxHeight={140} />
+      <CodeBlock code={JSON.stringify(JSON.parse(message.data.body), null, 2)} label="Body" maxHeight={320} />
+    </>
   );
 }

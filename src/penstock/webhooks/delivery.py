@@ -182,11 +182,15 @@ class DeliveryWorker:
             lane = lane_of(pending.delivery.webhook_id, None)
             self._slots.learn(lane, succeeded=True, seconds=attempt.seconds)
 
+    def compose(self, pending: PendingDelivery, at: float) -> tuple[dict[str, str], bytes]:
+        """Return the headers and the body of an attempt at this time."""
+        body = msgspec.json.encode(self._message(pending))
+        return self._headers(pending, body, at), body
+
     async def _attempt(self, pending: PendingDelivery) -> _Outcome:
         """Send it once. The recorded error names no address."""
         at, begun = self._now(), self._steady()
-        body = msgspec.json.encode(self._message(pending))
-        headers = self._headers(pending, body, at)
+        headers, body = self.compose(pending, at)
         try:
             fetcher = await self._fetcher()
             posted = await fetcher.post(

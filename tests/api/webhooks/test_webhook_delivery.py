@@ -1,8 +1,10 @@
 """Webhooks that fail, hang, lead astray or want to be left alone: tried again by plan, and never at others' cost."""
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -307,6 +309,32 @@ async def test_a_webhook_that_fails_for_days_is_disabled(server, receiver):
     assert entry["detail"] == {"reason": "failing"}
     back = (await server.client.patch(f"/api/v1/webhooks/{hook['id']}", json={"disabled": False})).json()
     assert (back["disabled"], back["failing_since"]) == (False, None)
+
+
+# -- the message itself
+
+
+async def test_the_message_of_a_delivery_can_be_read(server, receiver):
+    hook = await create(server.client, receiver.url())
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    path = f"/api/v1/webhooks/deliveries/{delivery['id']}/message"
+    found = (await server.client.get(path)).json()
+    sent = receiver.messages[0]
+    assert found["url"] == hook["url"]
+    assert found["headers"]["webhook-id"] == sent.id
+    assert json.loads(found["body"])["type"] == delivery["type"]
+    assert is_signed(replace(sent, headers=found["headers"], raw=found["body"].encode()), hook["secret"])
+    refused(await (await server.sign_in("another")).get(path), 404, "delivery_not_found")
+
+
+async def test_the_message_of_a_deleted_job_is_gone(server, receiver):
+    await create(server.client, receiver.url())
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    await server.client.delete(f"/api/v1/jobs/{delivery['job_id']}")
+    answer = await server.client.get(f"/api/v1/webhooks/deliveries/{delivery['id']}/message")
+    refused(answer, 404, "delivery_not_found")
 
 
 # -- sending again

@@ -69,6 +69,19 @@ async def get_delivery(delivery_id: DeliveryId, request: Request) -> Response:
     return Json(describe(found))
 
 
+@router.get(
+    "/api/v1/webhooks/deliveries/{delivery_id}/message",
+    responses={200: success("The message.", "DeliveryMessage"), **signed_in(DeliveryNotFound)},
+)
+async def get_message(delivery_id: DeliveryId, request: Request) -> Response:
+    """Get the headers and the body of a delivery as they would be sent now: with fresh links and a fresh signature."""
+    caller = await admit(request, Scope.READ)
+    gateway, now = caller.gateway, caller.gateway.clock()
+    pending = await gateway.database.read(delivery_rows.whole, caller.account_id, _position(delivery_id), now)
+    headers, body = gateway.delivery.compose(pending, now)
+    return Json({"object": "webhook.message", "url": pending.delivery.url, "headers": headers, "body": body.decode()})
+
+
 @router.post(
     "/api/v1/webhooks/deliveries/{delivery_id}/redeliver",
     status_code=202,

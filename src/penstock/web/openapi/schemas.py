@@ -375,6 +375,15 @@ class DeliveryRecord(Shape):
     attempts: list[DeliveryAttempt] = Field(description="the last 20")
 
 
+class DeliveryMessage(Shape):
+    """What an attempt sends."""
+
+    object: Literal["webhook.message"]
+    url: str
+    headers: dict[str, str]
+    body: str = Field(description="JSON, byte for byte as it is signed")
+
+
 class DeliveryPage(Shape):
     """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
 

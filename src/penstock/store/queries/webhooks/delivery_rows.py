@@ -277,6 +277,16 @@ def get(connection: Connection, account_id: str, position: int) -> Delivery:
     return _delivery(row)
 
 
+def whole(connection: Connection, account_id: str, position: int, now: float) -> PendingDelivery:
+    """Return an account's delivery with all that sending it needs. It is not found once its event is deleted."""
+    delivery = get(connection, account_id, position)
+    endpoint = webhook_rows.several(connection, {delivery.webhook_id: account_id}, now).get(delivery.webhook_id)
+    event = event_rows.get(connection, delivery.subject, delivery.sequence) if delivery.type != PING else None
+    if endpoint is None or (event is None and delivery.type != PING):
+        raise DeliveryNotFound("The event of this delivery is deleted.")
+    return PendingDelivery(delivery, endpoint, event, delivery.due_at)
+
+
 def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: int | None, limit: int
 ) -> list[Delivery]:
