@@ -279,6 +279,18 @@ def test_a_job_is_followed_to_its_end_and_run_again(signed_in: Tab, theatre: The
     assert records[0]["input"] == records[1]["input"]
 
 
+def test_a_delivery_shows_what_was_sent_and_what_was_answered(signed_in: Tab, theatre: Theatre):
+    page = signed_in.page
+    hook = theatre.call("POST", "/api/v1/webhooks", {"url": "http://127.0.0.1:9/nobody"})["id"]
+    theatre.call("POST", f"/api/v1/webhooks/{hook}/ping")
+    signed_in.open(f"/webhooks/{hook}")
+    page.get_by_role("button", name="webhook.ping").first.click()
+    delivery = page.get_by_label("Deliveries").locator(".delivery-more")
+    expect(delivery.get_by_label("Attempts")).to_contain_text("no answer")
+    expect(delivery).to_contain_text("webhook-signature: v1,")
+    expect(delivery).to_contain_text(f'"webhook_id": "{hook}"')
+
+
 def test_a_job_whose_picture_came_inside_the_request_is_run_again(signed_in: Tab, theatre: Theatre):
     uri = f"data:image/png;base64,{base64.b64encode(picture()['buffer']).decode()}"
     body = {"model": GEM, "input": [{"params": {"file": {"url": uri}}}]}
