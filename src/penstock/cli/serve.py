@@ -29,7 +29,7 @@ if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.store.database import Connection
 
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
-FIRST_KEY = "first-key"
+FIRST_KEY, FIRST_ADMIN_KEY = "first-key", "first-admin-key"
 
 log = logging.getLogger(__name__)
 
@@ -58,8 +58,8 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
     """Print the server's address and examples. Create the first key if the store has none."""
     from penstock.store.connect import is_file
 
-    key = await gateway.database.write(_issue_first)
-    shown = key if sys.stdout.isatty() else None
+    has_admin_key = gateway.settings.server.admin_key is not None
+    key, admin_key = await gateway.database.write(_issue_first, with_admin_key=not has_admin_key)
     address = address_of(gateway.settings.server.host, port)
     typer.secho(f"Penstock {__version__} serves on {address}", bold=True)
     typer.echo(f"  data   {gateway.settings.data}")
@@ -76,22 +76,30 @@ async def _welcome(gateway: "Gateway", port: int) -> None:
         )
     for name in _missing_weights(gateway.settings.weights):
         typer.secho(f"  !      {name} is missing: run `penstock models pull`", fg="yellow")
-    if shown:
-        typer.echo("\nYour API key, shown once: keep it. The lines below take it from this variable.")
-        typer.secho(f"\nexport PENSTOCK_API_KEY={shown}", bold=True)
-    else:
-        place = None if key is None else await asyncio.to_thread(_put_away, gateway.settings.data, key)
-        if place is not None:
-            typer.echo(f"\nYour first API key is in {place}, for your eyes only. Read it, then remove the file.")
-        typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
+    await _show_keys(gateway.settings.data, key, admin_key)
     typer.echo("\nTry it:")
     for line in _examples(address, gateway.offers):
         typer.echo(f"\n{line}")
 
 
-def _put_away(folder: Path, key: str) -> Path | None:
-    """Write the key to a private file when stdout is not a terminal, because logs may keep stdout for ever."""
-    place = folder / FIRST_KEY
+async def _show_keys(folder: Path, key: str | None, admin_key: str | None) -> None:
+    """Print new keys on a terminal. Otherwise write them to private files, because logs may keep stdout for ever."""
+    if key is not None and sys.stdout.isatty():
+        typer.echo("\nYour API key, shown once: keep it. The lines below take it from this variable.")
+        typer.secho(f"\nexport PENSTOCK_API_KEY={key}", bold=True)
+        if admin_key is not None:
+            typer.echo("\nThe administrator's key, shown once, for the admin pages of the console and `/admin/v1`:")
+            typer.secho(f"\nexport PENSTOCK_ADMIN_KEY={admin_key}", bold=True)
+        return
+    if key is not None and (place := await asyncio.to_thread(_put_away, folder / FIRST_KEY, key)):
+        typer.echo(f"\nYour first API key is in {place}, for your eyes only. Read it, then remove the file.")
+    if admin_key is not None and (place := await asyncio.to_thread(_put_away, folder / FIRST_ADMIN_KEY, admin_key)):
+        typer.echo(f"The administrator's key is in {place}.")
+    typer.echo("\nThe lines below take your key from $PENSTOCK_API_KEY; `penstock key create` makes another.")
+
+
+def _put_away(place: Path, key: str) -> Path | None:
+    """Write a key to a private file. Return its path, or None if that failed."""
     try:
         place.unlink(missing_ok=True)  # left by a deleted store
         with os.fdopen(os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600), "w") as file:
@@ -104,17 +112,22 @@ def _put_away(folder: Path, key: str) -> Path | None:
     return place
 
 
-def _issue_first(connection: "Connection") -> str | None:
+def _issue_first(connection: "Connection", *, with_admin_key: bool) -> tuple[str | None, str | None]:
+    """Return the first key and the administrator's, or None for what is not made here and now."""
     from penstock.accounts.administration import ensure_account, issue_key
     from penstock.domain.accounts import Actor, KeyWish
+    from penstock.domain.api_keys import make_admin_key
     from penstock.store import locks
     from penstock.store.queries.accounts import key_rows
 
     locks.hold(connection, "first key")  # one of several servers that start together creates it
     if not key_rows.is_empty(connection):
-        return None
+        return None, None
     account = ensure_account(connection, Actor.SERVER, "default", time.time())
-    return issue_key(connection, Actor.SERVER, account.id, KeyWish(name="first key"), time.time())[0]
+    admin_key = make_admin_key() if with_admin_key else None
+    if admin_key is not None:
+        key_rows.keep_admin_key(connection, admin_key)
+    return issue_key(connection, Actor.SERVER, account.id, KeyWish(name="first key"), time.time())[0], admin_key
 
 
 def address_of(host: str, port: int) -> str:

@@ -10,6 +10,7 @@ from penstock.domain.budgets import Budget, Payer
 from penstock.domain.ids import ALPHABET, encode
 
 PREFIX = "psk_"
+ADMIN_PREFIX = "psa_"
 TAG_LENGTH = 6
 
 
@@ -99,6 +100,11 @@ def make(signing_secret: bytes) -> tuple[str, str]:
     body = "".join(secrets.choice(ALPHABET) for _ in range(12))
     secret = "".join(secrets.choice(ALPHABET) for _ in range(38))
     return body + _tag(body, signing_secret), secret
+
+
+def make_admin_key() -> str:
+    """Return a new administrator's key."""
+    return ADMIN_PREFIX + "".join(secrets.choice(ALPHABET) for _ in range(38))
 
 
 def parse(text: str, signing_secret: bytes) -> tuple[str, str] | None:

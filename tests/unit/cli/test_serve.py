@@ -141,6 +141,19 @@ def test_a_first_key_that_no_terminal_shows_is_put_away(common_shell: Shell, com
     assert common_server.get("/api/v1/jobs", place.read_text().strip()).status_code == 200
 
 
+def test_a_first_start_makes_an_administrators_key_too(common_shell: Shell, common_server: Serving):
+    place = common_shell.data / "first-admin-key"
+    assert f"The administrator's key is in {place}" in common_server.welcome
+    assert "psa_" not in common_server.welcome
+    assert stat.S_IMODE(place.stat().st_mode) == 0o600
+    first = place.read_text().strip()
+    assert common_server.get("/admin/v1/accounts", first).status_code == 200
+    another = common_shell.json("key admin")["key"]
+    assert common_server.get("/admin/v1/accounts", another).status_code == 200
+    assert common_server.get("/admin/v1/accounts", first).status_code == 401
+    assert common_server.get("/api/v1/jobs", another).status_code == 401
+
+
 def test_a_terminal_shows_the_first_key_once(shell: Shell):
     leader, follower = pty.openpty()
     process = shell.start("serve --port 0", stdout=follower)
@@ -157,6 +170,7 @@ def test_a_terminal_shows_the_first_key_once(shell: Shell):
     assert b"Your API key, shown once: keep it." in told
     assert len(re.findall(rb"\nexport PENSTOCK_API_KEY=psk_[0-9a-z]{18}_[0-9a-z]{38}", told)) == 1
     assert told.count(b"psk_") == 1  # a key in a curl line would stay in the shell's history
+    assert len(re.findall(rb"\nexport PENSTOCK_ADMIN_KEY=psa_[0-9a-z]{38}", told)) == 1
     assert not (shell.data / "first-key").exists()
 
 

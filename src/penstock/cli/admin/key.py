@@ -27,10 +27,10 @@ from penstock.cli.admin.limit_options import (
     word_budgets,
 )
 from penstock.cli.options import AsJson, ConfigFile, DataFolder
-from penstock.cli.printing import expected_errors, fail, print_json, print_table
+from penstock.cli.printing import expected_errors, fail, print_json, print_result, print_table
 from penstock.cli.store_access import change_store, load_settings, read_store
 from penstock.domain.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
-from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope
+from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope, make_admin_key
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
@@ -86,6 +86,19 @@ def create(
         )
         text, record = _issue(settings, _check_account(account), wish, now)
     _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
+
+
+@app.command()
+def admin(*, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Create an administrator's key, which replaces the one before. A key in the settings comes first."""
+    from penstock.store.queries.accounts import key_rows
+
+    settings, text = load_settings(data, config), make_admin_key()
+    if settings.server.admin_key is not None:
+        fail("The settings have an administrator's key: `server.admin_key`, or PENSTOCK_ADMIN_KEY. Change it there.")
+    with expected_errors(), change_store(settings) as connection:
+        key_rows.keep_admin_key(connection, text)
+    print_result({"key": text}, text, as_json=as_json)
 
 
 @app.command("list")

@@ -1,5 +1,6 @@
-"""Authentication of administrators by the key in the settings, which no account owns and no store keeps."""
+"""Authentication of administrators: by the key in the settings, or else by the one that the first start made."""
 
+import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -8,11 +9,12 @@ from fastapi import Request
 
 from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
-from penstock.domain.api_keys import PREFIX
+from penstock.domain.api_keys import PREFIX, hash_secret
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.observability import metrics
 from penstock.store.database import Connection
+from penstock.store.queries.accounts import key_rows
 from penstock.web.auth import ALWAYS, gateway_of, is_same_key
 from penstock.web.responses import problems
 
@@ -20,8 +22,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 ADMIN_KEY_HELP = (
-    "Set PENSTOCK_ADMIN_KEY in the server's environment, or `admin_key` in the [server] table of its settings, "
-    "then restart it or send it SIGHUP."
+    "`penstock key admin` makes one. Or set PENSTOCK_ADMIN_KEY in the server's environment, or `admin_key` in the "
+    "[server] table of its settings, then restart it or send it SIGHUP."
 )
 
 
@@ -50,7 +52,8 @@ async def admit_administrator(request: Request) -> Administrator:
     scheme, _, text = authorization.partition(" ")
     kept = gateway.settings.server.admin_key
     secret = "" if kept is None else kept.get_secret_value().strip()
-    if scheme.lower() == "bearer" and secret and is_same_key(text.strip(), secret):
+    made = None if secret else await gateway.database.read(key_rows.admin_key_hash)
+    if scheme.lower() == "bearer" and _is_theirs(text.strip(), secret, made):
         metrics.KEY_CHECKS.count("ok")
         request.scope["state"]["account"] = Actor.ADMIN.value
         await gateway.settle_up()
@@ -58,9 +61,16 @@ async def admit_administrator(request: Request) -> Administrator:
     if text.strip().startswith(PREFIX):
         await gateway.keyring.check(authorization)
         raise ScopeNotAllowed("This needs the administrator's key, not the key of an account.")
-    error = _refuse(authorization, is_set=bool(secret))
+    error = _refuse(authorization, is_set=bool(secret or made))
     metrics.KEY_CHECKS.count(error.code)
     raise error
+
+
+def _is_theirs(text: str, secret: str, made: bytes | None) -> bool:
+    """Return whether a key is the one in the settings, or if they have none, the one of this hash."""
+    if secret:
+        return is_same_key(text, secret)
+    return made is not None and text.isascii() and hmac.compare_digest(hash_secret(text), made)
 
 
 def _refuse(authorization: str, *, is_set: bool) -> PenstockError:

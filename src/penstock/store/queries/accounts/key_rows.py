@@ -6,14 +6,15 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, tuple_, update
+from sqlalchemy import Connection, delete, insert, select, tuple_, update
 
-from penstock.domain.api_keys import ApiKey, Limits, Scope
+from penstock.domain.api_keys import ApiKey, Limits, Scope, hash_secret
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.ids import new_id
 from penstock.store import sql
 from penstock.store.tables import accounts, budgets, keys, secrets, storage
 
+ADMINISTRATOR = "administrator"
 LIMITS = tuple(Limits.__dataclass_fields__)
 BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
 
@@ -26,6 +27,17 @@ def signing_secret(connection: Connection) -> bytes:
         value = randomness.token_bytes(32)
         connection.execute(insert(secrets), {"name": "signing", "value": value})
     return value
+
+
+def admin_key_hash(connection: Connection) -> bytes | None:
+    """Return the hash of the administrator's key that was made here, if one was."""
+    return connection.execute(select(secrets.c.value).where(secrets.c.name == ADMINISTRATOR)).scalar()
+
+
+def keep_admin_key(connection: Connection, text: str) -> None:
+    """Keep the hash of an administrator's key. It replaces the one before."""
+    connection.execute(delete(secrets).where(secrets.c.name == ADMINISTRATOR))
+    connection.execute(insert(secrets), {"name": ADMINISTRATOR, "value": hash_secret(text)})
 
 
 def account_id(connection: Connection, name: str, now: float) -> str:
