@@ -127,8 +127,8 @@ async def test_a_server_that_cannot_use_the_store_leaves_the_jobs_to_another(joi
                     tried.set()
                 raise StoreUnavailable(retry_after=1)
 
+            take = able.gateway.leadership.take
             monkeypatch.setattr(able.gateway.leadership, "take", lambda: tried.is_set() and take())
-            take = type(able.gateway.leadership).take.__get__(able.gateway.leadership)
             monkeypatch.setattr(unable.gateway.database, "write", refuse)
             assert await who_runs(leader) == "run here"
             await leading.aclose()
