@@ -310,7 +310,7 @@ class Gateway:
             await asyncio.sleep(TAKE_OVER_SECONDS)
             try:
                 if self.leadership.take():
-                    await self._lead(run)
+                    await self._succeed(run)
                     log.info("the server that ran the jobs has ended; this one runs them now")
                     return
                 if self.steady() >= remember_at:
@@ -320,6 +320,15 @@ class Gateway:
                 log.warning("the store does not answer; standby continues")
             except Exception:
                 log.exception("standby failed; it continues")
+
+    async def _succeed(self, run: Run) -> None:
+        """Run the jobs from now on. If the store fails here, leave them to a server for which it does not."""
+        try:
+            await self.dispatch.start(run)
+        except BaseException:
+            self.leadership.release()
+            raise
+        await self._lead(run)
 
     async def _stop_standing_by(self) -> None:
         self._succession.cancel()

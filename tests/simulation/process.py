@@ -168,10 +168,14 @@ class Process:
         self._reloading = self.loop.create_task(gateway.reload(settings), name=f"reload of {self.loop.name}")
 
     def stop(self) -> None:
-        """Stop the process as an operator does: drain, then close."""
-        if not self.is_stopping and self.gateway is not None and not self.loop.is_dead:
-            self.is_stopping = True
-            self.loop.call_soon(self._begin_stop)
+        """Stop the process as an operator does: drain, then close. One that is still starting just ends."""
+        if self.is_stopping or self.loop.is_dead:
+            return
+        if self.gateway is None:
+            self.kill("stopped at its start")
+            return
+        self.is_stopping = True
+        self.loop.call_soon(self._begin_stop)
 
     def _begin_stop(self) -> None:
         self.stopping = self.loop.create_task(self._stop(), name=f"stop of {self.loop.name}")

@@ -266,7 +266,7 @@ class Scenario:
     def _stop_all(self) -> None:
         """Stop all processes as an operator does, and check that nothing is left."""
         self.is_ending = True
-        for process in self.processes:
+        for process in list(self.processes):
             process.stop()
         self.world.run(self.world.now + STOP_SECONDS, lambda: not self.processes)
         if self.processes:

@@ -19,6 +19,7 @@ from steps import NEVER, body_of, cancel, look, order, until
 
 from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
+from penstock.errors import StoreUnavailable
 from penstock.settings.tables import load
 from penstock.store.queries.files import file_rows
 from penstock.store.tables import nudges
@@ -113,6 +114,26 @@ async def test_a_job_given_to_one_is_run_by_the_other_and_seen_by_both(pair):
     for output in seen[1]["outputs"]:
         assert (await other.client.get(output["url"].removeprefix(other.url))).status_code == 200
     assert seen[0]["outputs"][0]["id"] == seen[1]["outputs"][0]["id"]
+
+
+async def test_a_server_that_cannot_use_the_store_leaves_the_jobs_to_another(join, monkeypatch):
+    async with AsyncExitStack() as leading:
+        leader = await leading.enter_async_context(join())
+        async with join() as unable, join() as able:
+            tried = asyncio.Event()
+
+            async def refuse(*_: Any, **__: Any) -> None:
+                if unable.gateway.leadership.is_held:
+                    tried.set()
+                raise StoreUnavailable(retry_after=1)
+
+            take = able.gateway.leadership.take
+            monkeypatch.setattr(able.gateway.leadership, "take", lambda: tried.is_set() and take())
+            monkeypatch.setattr(unable.gateway.database, "write", refuse)
+            assert await who_runs(leader) == "run here"
+            await leading.aclose()
+            await take_over(able)
+            assert (await able.generate(script={}))["status"] == "succeeded"
 
 
 @pytest.mark.usefixtures("news_only")

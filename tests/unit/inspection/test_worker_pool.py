@@ -216,7 +216,8 @@ async def test_callers_cancelled_at_any_moment_leave_nothing_behind(open_process
         }
     assert await process_pool.do("a", pow, None, 3, 2) == 9
     await until(lambda: len(processes_below(os.getpid()) - before) <= 2)
-    assert (process_pool.queue.held, process_pool.queue.waiting) == (0, 0)
+    await until(lambda: process_pool.queue.held == 0)  # a child that was told to stop may take its time
+    assert process_pool.queue.waiting == 0
     gc.collect()
     assert not caplog.records
 
