@@ -18,6 +18,7 @@ from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.files import asset_rows, file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
+from penstock.store.search_indexer import SearchIndexer
 
 COUNT_INTERVAL_SECONDS = 1.0
 SWEEP_INTERVAL_SECONDS = 30.0
@@ -58,6 +59,7 @@ class Upkeep:
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
         self.backlog = Backlog()
+        self._indexer = SearchIndexer(database)
         self._lagging = set[str]()
 
     async def start(self) -> None:
@@ -102,6 +104,7 @@ class Upkeep:
         ]
         for file in files:
             await self._inputs.remove(file)
+        await self._indexer.check_some()
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
@@ -111,6 +114,8 @@ class Upkeep:
                 await self._database.recheck()
                 await self._count()
                 await self._recover()
+                if self.sweeps:
+                    await self._indexer.take_part()
                 if self.sweeps and self._steady() >= next_sweep:
                     next_sweep = self._steady() + SWEEP_INTERVAL_SECONDS
                     is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_INTERVAL_SECONDS / 2)
