@@ -41,9 +41,12 @@ class SearchIndexer:
     async def _find_next(self) -> tuple[int, int] | None:
         """Return the positions between which the next events are, or None if all are read."""
         after = await self._database.read(search_index_rows.get_position)
-        until = await self._database.settled()
-        end = await self._database.read(search_index_rows.next_position, after, until, PORTION)
-        return None if end is None else (after, end)
+        end = await self._database.read(search_index_rows.next_position, after, PORTION)
+        if end is None:
+            return None
+        settled = await self._database.settled()
+        end = end if settled is None else min(end, settled)
+        return (after, end) if end > after else None
 
     async def _index(self, after: int, end: int) -> int:
         entries = await self._database.read(search_index_rows.read_entries, after, end)

@@ -45,16 +45,11 @@ def get_position(connection: Connection) -> int:
     return connection.execute(select(search_progress.c.position).where(search_progress.c.name == NAME)).scalar() or 0
 
 
-def next_position(connection: Connection, after: int, until: int | None, count: int) -> int | None:
-    """Return the end of the next portion of about `count` events, not beyond `until`; None if there is none."""
-    first, last = connection.execute(
-        select(
-            select(func.min(events.c.position)).where(events.c.position > after).scalar_subquery(),
-            select(func.max(events.c.position)).scalar_subquery(),
-        )
-    ).one()
-    last = last if until is None or last is None else min(last, until)
-    return None if first is None or last < first else min(last, first + count - 1)
+def next_position(connection: Connection, after: int, count: int) -> int | None:
+    """Return the end of the next portion of at most `count` events; None if there is none."""
+    first = select(func.min(events.c.position)).where(events.c.position > after).scalar_subquery()
+    begin, last = connection.execute(select(first, select(func.max(events.c.position)).scalar_subquery())).one()
+    return None if begin is None else min(last, begin + count - 1)
 
 
 def read_entries(connection: Connection, after: int, until: int) -> list[IndexEntry]:
