@@ -59,7 +59,7 @@ class Upkeep:
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
         self.backlog = Backlog()
-        self._indexer = SearchIndexer(database)
+        self._indexer = SearchIndexer(database, steady)
         self._lagging = set[str]()
 
     async def start(self) -> None:

@@ -1,5 +1,8 @@
 """The search indexer: follows the event log and writes the words of new jobs, so that accepting a job does not."""
 
+import asyncio
+import time
+from collections.abc import Callable
 from typing import Final
 
 from penstock.store.database import Database
@@ -7,9 +10,9 @@ from penstock.store.queries.jobs import search_index_rows, worker_rows
 
 PORTION: Final = 500
 """Events that are read for one transaction."""
-MAX_PORTIONS: Final = 40
-"""Portions of one round: other housekeeping comes between the rounds."""
-TURN_SECONDS: Final = 0.5
+PAUSE: Final = 20.0
+"""The pause after each portion, as a multiple of its time: a burst is indexed later, at a small share of a core."""
+TURN_SECONDS: Final = 0.1
 CHECKED_JOBS: Final = 5_000
 """Indexed jobs that are checked for their removal at a time."""
 
@@ -17,24 +20,26 @@ CHECKED_JOBS: Final = 5_000
 class SearchIndexer:
     """Writes the index for all processes. It may stop at any point: the next round continues."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, steady: Callable[[], float] = time.monotonic) -> None:
         self._database = database
+        self._steady = steady
         self._checked = ""
 
     async def take_part(self) -> int:
         """Index what is new, unless another process does it just now. Return the number of jobs."""
-        if await self._find_next() is None:
-            return 0
-        is_ours = await self._database.write(worker_rows.take_turn, "search", TURN_SECONDS)
-        return await self.catch_up() if is_ours else 0
+        count = 0
+        while (portion := await self._find_next()) is not None:
+            if not await self._database.write(worker_rows.take_turn, "search", TURN_SECONDS):
+                break
+            begun = self._steady()
+            count += await self._index(*portion)
+            await asyncio.sleep((self._steady() - begun) * PAUSE)
+        return count
 
     async def catch_up(self) -> int:
-        """Index what was accepted since the last round, or a part of it. Return the number of jobs."""
+        """Index all that was accepted, without a pause. Return the number of jobs."""
         count = 0
-        for _ in range(MAX_PORTIONS):
-            portion = await self._find_next()
-            if portion is None:
-                break
+        while (portion := await self._find_next()) is not None:
             count += await self._index(*portion)
         return count
 

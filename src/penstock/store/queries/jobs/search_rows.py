@@ -32,7 +32,8 @@ LAST: Final = "~"
 _NEW: Final = (
     "SELECT job_id FROM events WHERE account_id = ? AND position > ? AND sequence = 1 ORDER BY position DESC LIMIT ?"
 )
-_COUNT: Final = "SELECT COUNT(*) FROM (SELECT 1 FROM search_words WHERE account_id = ? AND word = ? LIMIT ?) AS counted"
+_ENTRIES: Final = "SELECT 1 FROM search_words WHERE account_id = ? AND word IN"
+_COUNT: Final = "SELECT COUNT(*) FROM ({} LIMIT ?) AS counted"
 _WITH_WORD: Final = (
     "SELECT job_id FROM search_words WHERE account_id = ? AND word = ? AND job_id < ? ORDER BY job_id DESC LIMIT ?"
 )
@@ -104,11 +105,20 @@ def _choose_words(connection: Connection, account_id: str, query: SearchQuery) -
     """Return words of which each match has one: those with few entries. None: any job may match."""
     if not query.terms:
         return []
-    whole = [term.text for term in query.terms if not term.is_prefix]
-    if len(whole) > 1:
-        counts = [sql.run(connection, _COUNT, account_id, word, MAX_COUNTED)[0][0] for word in whole]
-        return [whole[counts.index(min(counts))]]
-    return whole or _expand(connection, account_id, query.terms[0])
+    each = [_expand(connection, account_id, term) if term.is_prefix else [term.text] for term in query.terms]
+    choices = [words for words in each if words is not None]
+    if len(choices) < 2:
+        return choices[0] if choices else None
+    counts = [_count(connection, account_id, words) for words in choices]
+    return choices[counts.index(min(counts))]
+
+
+def _count(connection: Connection, account_id: str, words: Sequence[str]) -> int:
+    """Return the number of entries of these words, up to a limit."""
+    if not words:
+        return 0
+    statement, *values = sql.among(_ENTRIES, words)
+    return sql.run(connection, _COUNT.format(statement), account_id, *values, MAX_COUNTED)[0][0]
 
 
 def _expand(connection: Connection, account_id: str, term: SearchTerm) -> list[str] | None:
