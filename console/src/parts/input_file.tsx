@@ -21,6 +21,14 @@ export function inputFile(job: Job): InputFile | null {
   return typeof file === "object" && file !== null ? (file as InputFile) : null;
 }
 
+/** The params of a job without the link to its picture, which works for a while only. */
+export function paramsToShow(job: Job): Record<string, unknown> {
+  const file = inputFile(job);
+  if (!file) return job.input;
+  const { preview_url: _, ...rest } = file;
+  return { ...job.input, file: rest };
+}
+
 /** The address of the picture on this server, whatever name the server calls itself by. */
 export function previewUrl(file: InputFile): string | null {
   if (!file.preview_url) return null;
