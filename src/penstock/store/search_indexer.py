@@ -10,7 +10,7 @@ from penstock.store.queries.jobs import search_index_rows, worker_rows
 
 PORTION: Final = 500
 """Events that are read for one transaction."""
-PAUSE: Final = 20.0
+PAUSE: Final = 32.0
 """The pause after each portion, as a multiple of its time: a burst is indexed later, at a small share of a core."""
 TURN_SECONDS: Final = 0.1
 CHECKED_JOBS: Final = 5_000
