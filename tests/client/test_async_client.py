@@ -95,6 +95,7 @@ async def test_it_asks_again_resumes_and_gives_up(front, key, tmp_path):
         assert [event.sequence async for event in job.events()][:3] == [1, 2, 3]
         await (await job.wait()).save(tmp_path)
         assert [each.id async for each in client.jobs(client_ref="awaited")] == [job.id]
+        assert [each.id async for each in client.jobs(search="await")] == [job.id]
         assert front.of("/assets/")[1].headers["range"] == "bytes=700-"
         with pytest.raises(NotFoundError):
             await client.job("job_nothing")

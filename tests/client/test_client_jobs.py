@@ -182,6 +182,8 @@ def test_jobs_are_run_again_listed_and_deleted(client, png):
     assert again.input["file"]["sha256"] == job.input["file"]["sha256"]
     assert [each.id for each in client.jobs(model=MODEL, limit=2)] == [again.id, job.id]
     assert list(client.jobs(client_ref="nobody")) == []
+    assert [each.id for each in client.jobs(search=again.id)] == [again.id]
+    assert list(client.jobs(search="unheard of")) == []
     written = client.generate(MODEL, file={"url": _data_uri(png)}, script=QUICK).wait()
     assert written.rerun().wait().input["file"]["sha256"] == job.input["file"]["sha256"]
     again.delete()

@@ -63,6 +63,8 @@ def test_it_can_be_started_and_looked_after_later(shell, tmp_path):
     assert shell(f"jobs watch {job_id} -o {tmp_path}").stdout == f"{tmp_path}/video.mp4\n"
     assert shell.json("jobs list --limit 1 --status succeeded")[0]["id"] == job_id
     assert job_id in shell(f"jobs list --model {VIDEO}").stdout
+    assert [each["id"] for each in shell.json(f"jobs list --search {job_id[:-2]}")] == [job_id]
+    assert shell.json("jobs list --search 'unheard of'") == []
     assert shell.json(f"jobs show {job_id}")["status"] == "succeeded"
     assert "input.resolution" in shell(f"jobs show {job_id}").stdout
     again = shell.json(f"jobs rerun {job_id} resolution=1080p")

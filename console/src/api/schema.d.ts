@@ -532,6 +532,8 @@ export interface components {
             width: number;
             /** Height */
             height: number;
+            /** Name */
+            name: string | null;
             /**
              * Created At
              * Format: date-time
@@ -702,7 +704,7 @@ export interface components {
             expires_at: string | null;
             /**
              * Input
-             * @description resolved params with defaults filled, and the file's digest
+             * @description resolved params with defaults filled, and facts of the file
              */
             input: {
                 [key: string]: unknown;

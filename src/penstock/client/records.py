@@ -190,6 +190,7 @@ class FileRecord(Record):
     content_type: str = ""
     width: int | None = None
     height: int | None = None
+    name: str | None = None
     created_at: datetime | None = moment()
     expires_at: datetime | None = moment()
 

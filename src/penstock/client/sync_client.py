@@ -118,6 +118,7 @@ class Client:
     def jobs(
         self,
         *,
+        search: str | None = None,
         status: str | None = None,
         model: str | None = None,
         client_ref: str | None = None,
@@ -126,8 +127,12 @@ class Client:
         created_before: datetime | str | None = None,
         limit: int | None = None,
     ) -> Iterator[Job]:
-        """Iterate over your jobs, newest first. Pages are fetched as you go. `limit` is the maximum number of jobs."""
+        """Iterate over your jobs, newest first. Pages are fetched as you go. `limit` is the maximum number of jobs.
+
+        `search` finds words of the prompt, the input's file name, the client ref, or the beginning of the job's id.
+        """
         filters = {
+            "q": search,
             "status": status,
             "model": model,
             "client_ref": client_ref,

@@ -1,6 +1,7 @@
 """Input files: the accepted types and sizes, and the record of a stored file."""
 
 import io
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ import msgspec
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 MIN_SIDE, MAX_SIDE = 20, 6000
+MAX_NAME_LENGTH, MAX_ENDING_LENGTH = 200, 10
 
 PictureType = Literal["image/jpeg", "image/png", "image/webp"]
 CONTENT_TYPES: dict[str, PictureType] = {"jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
@@ -46,6 +48,19 @@ class StoredFile:
     created_at: float
     expires_at: float | None
     job_id: str | None = None
+    name: str | None = None
+    """The name that the caller gave, without folders; None if it gave none."""
+
+
+def clean_name(given: str) -> str | None:
+    """Return the file's own name out of a path, without control characters; None if nothing is left of it."""
+    own = re.split(r"[/\\]", given.strip().rstrip("/\\"))[-1]
+    name = "".join(sign for sign in own if sign.isprintable()).strip().strip(".")
+    if len(name) > MAX_NAME_LENGTH:  # the ending says what it is
+        stem, dot, ending = name.rpartition(".")
+        kept = dot + ending if dot and len(ending) <= MAX_ENDING_LENGTH else ""
+        name = (stem if kept else name)[: MAX_NAME_LENGTH - len(kept)] + kept
+    return name or None
 
 
 @contextmanager

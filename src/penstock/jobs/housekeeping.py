@@ -18,6 +18,7 @@ from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.files import asset_rows, file_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
+from penstock.store.search_indexer import SearchIndexer
 
 COUNT_INTERVAL_SECONDS = 1.0
 SWEEP_INTERVAL_SECONDS = 30.0
@@ -35,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """The housekeeping loop of one process."""
+    """The housekeeping loops of one process."""
 
     def __init__(
         self,
@@ -54,22 +55,24 @@ class Upkeep:
         self._recover = recover
         self._is_steady = is_steady
         self._steady = steady
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
         self.backlog = Backlog()
+        self._indexer = SearchIndexer(database, steady)
         self._lagging = set[str]()
 
     async def start(self) -> None:
-        """Count open jobs once, then run the loop until `stop`."""
+        """Count open jobs once, then run the loops until `stop`."""
         await self._count()
-        self._task = asyncio.create_task(self._work(), name="upkeep")
+        loops = {"upkeep": self._work(), "search index": self._index()}
+        self._tasks = [asyncio.create_task(loop, name=name) for name, loop in loops.items()]
 
     async def stop(self) -> None:
-        """End the loop."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        """End the loops."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
         """Remove a finished job's params, outputs and files: first from view, then from storage."""
@@ -102,6 +105,7 @@ class Upkeep:
         ]
         for file in files:
             await self._inputs.remove(file)
+        await self._indexer.check_some()
         return len(expired) + len(unswept) + len(files)
 
     async def _work(self) -> None:
@@ -124,6 +128,18 @@ class Upkeep:
                 log.warning("housekeeping was interrupted; it is retried", extra={"fields": {"reason": error.message}})
             except Exception:
                 log.exception("a round of housekeeping failed; the next one follows")
+            await asyncio.sleep(COUNT_INTERVAL_SECONDS)
+
+    async def _index(self) -> None:
+        """Keep the search index up to date. It has a loop of its own, as it may wait for open transactions."""
+        while True:
+            try:
+                if self.sweeps:
+                    await self._indexer.take_part()
+            except StoreUnavailable as error:
+                log.warning("indexing was interrupted; it is retried", extra={"fields": {"reason": error.message}})
+            except Exception:
+                log.exception("indexing failed; it is retried")
             await asyncio.sleep(COUNT_INTERVAL_SECONDS)
 
     async def _correct_storage(self) -> None:

@@ -60,17 +60,21 @@ class Inputs:
             sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
             return await self._open(data, sha256, len(data), account_id)
 
-    async def upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
-        """Receive a caller's upload, then open and store it."""
+    async def upload(
+        self,
+        chunks: AsyncIterator[bytes],
+        account_id: str,
+        retention: float | None,
+        name: Callable[[], str | None] = lambda: None,
+    ) -> StoredFile:
+        """Receive a caller's upload, then open and store it. Its name is known when all of it has arrived."""
         with self._allowance.one(account_id, self._max_uploads()):
-            return await self._upload(chunks, account_id, retention)
-
-    async def _upload(self, chunks: AsyncIterator[bytes], account_id: str, retention: float | None) -> StoredFile:
-        async with self._assets.land(chunks) as landed:
-            file = await self._open_landed(landed, account_id)
-            file = replace(file, expires_at=None if retention is None else file.created_at + retention)
-            await self.store(file, landed.path)
-        return file
+            async with self._assets.land(chunks) as landed:
+                file = await self._open_landed(landed, account_id)
+                expires_at = None if retention is None else file.created_at + retention
+                file = replace(file, expires_at=expires_at, name=name())
+                await self.store(file, landed.path)
+            return file
 
     async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
         """Download and store the picture behind a URL for one job. Later reads see these bytes, not the URL."""

@@ -14,9 +14,11 @@ from typing_extensions import TypedDict  # pydantic cannot read typing's own on 
 
 from penstock.catalog.file_input import given_file
 from penstock.domain.events import Event
+from penstock.domain.files import StoredFile
 from penstock.domain.ids import timestamp
 from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
 from penstock.domain.money import format_usd
+from penstock.domain.searching.words import input_name
 from penstock.vendor_api.generation import Kind, Role
 
 Moment = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -126,7 +128,7 @@ class JobRecord(TypedDict):
     started_at: Moment | None
     finished_at: Moment | None
     expires_at: Moment | None
-    input: Annotated[dict[str, Any], Field(description="resolved params with defaults filled, and the file's digest")]
+    input: Annotated[dict[str, Any], Field(description="resolved params with defaults filled, and facts of the file")]
     seed: int | None
     vendor: str
     outputs: list[OutputShape]
@@ -170,7 +172,7 @@ class RecordBuilder:
             "started_at": timestamp(job.started_at),
             "finished_at": timestamp(job.finished_at),
             "expires_at": timestamp(job.expires_at),
-            "input": _input(job),
+            "input": self._input(job),
             "seed": job.seed,
             "vendor": job.vendor,
             "outputs": [self._output(job, asset) for asset in job.outputs],
@@ -215,6 +217,28 @@ class RecordBuilder:
             return None
         return self.position(job.id) if job.state is State.QUEUED else job.upstream_position
 
+    def _input(self, job: Job) -> dict[str, Any]:
+        """Return the resolved params, with the name and the facts of the file, and a link to its bytes."""
+        params, file = dict(job.params), job.file
+        if "file" not in params:
+            return params
+        described: dict[str, Any] = {**given_file(params)}
+        if (name := input_name(params, file)) is not None:
+            described["name"] = name
+        if file is not None:
+            described |= {fact: getattr(file, fact) for fact in ("sha256", "bytes", "content_type", "width", "height")}
+            described |= {"copy_token": file.token, "preview_url": self._preview(job, file)}
+        params["file"] = described
+        return params
+
+    def _preview(self, job: Job, file: StoredFile) -> str:
+        """Return a link that stays equal for half of its life, so that browsers need not load the picture again."""
+        half = self.link_seconds / 2
+        expires = int((self.now // half + 2) * half)
+        expires = expires if job.expires_at is None else min(expires, int(job.expires_at))
+        link = f"{self.base_url}/api/v1/files/{file.token}/content"
+        return f"{link}?expires={expires}&signature={self.sign(file.token, expires)}"
+
     def _output(self, job: Job, asset: Asset) -> OutputShape:
         expires = int(self.now + self.link_seconds)
         if job.expires_at is not None:
@@ -236,16 +260,6 @@ class RecordBuilder:
             "url": f"{link}?expires={expires}&signature={self.sign(asset.id, expires)}",
             "url_expires_at": timestamp(expires),
         }
-
-
-def _input(job: Job) -> dict[str, Any]:
-    """Return the resolved params, with the facts of the file."""
-    params = dict(job.params)
-    if job.file is not None:
-        facts = ("sha256", "bytes", "content_type", "width", "height")
-        described = {name: getattr(job.file, name) for name in facts}
-        params["file"] = {**given_file(params), **described, "copy_token": job.file.token}
-    return params
 
 
 def _attempt(attempt: Attempt) -> AttemptShape:

@@ -114,6 +114,17 @@ class Assets:
         except FileNotFoundError:
             raise FileNotFound from None
 
+    async def open_file(self, file: StoredFile) -> FileIO | bytes:
+        """Return the open file from a folder, or its bytes from a bucket."""
+        folder = self._storage.folder
+        if folder is None:
+            return await self.get_file(file)
+        try:
+            with reached():
+                return await asyncio.to_thread(FileIO, folder / file_key(file.account_id, file.sha256))
+        except FileNotFoundError:
+            raise FileNotFound from None
+
     def remove_file(self, file: StoredFile) -> None:
         """Delete a file's bytes."""
         with suppress(FileNotFoundError), reached():

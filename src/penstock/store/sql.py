@@ -101,3 +101,16 @@ def insert_all(connection: Connection, table: Table, rows: Sequence[tuple[Any, .
     """Insert any number of rows, each in the order of the table's columns."""
     if rows:
         run_many(connection, _insert(table, tuple(table.columns.keys()), 1), rows)
+
+
+def add_missing(connection: Connection, table: Table, rows: Sequence[tuple[str, ...]]) -> None:
+    """Insert any number of rows of texts, in the order of the table's columns. Rows with a known key are left out."""
+    if not rows:
+        return
+    names = tuple(table.columns.keys())
+    if connection.dialect.name == "sqlite":
+        run_many(connection, _insert(table, names, 1).replace("INSERT", "INSERT OR IGNORE", 1), rows)
+        return
+    columns = ", ".join(["CAST(? AS TEXT[])"] * len(names))
+    statement = f"INSERT INTO {table.name} ({', '.join(names)}) SELECT * FROM unnest({columns}) ON CONFLICT DO NOTHING"  # noqa: S608
+    run(connection, statement, *map(list, zip(*rows, strict=True)))

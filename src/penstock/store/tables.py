@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0008"
+SCHEMA_VERSION = "0009"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -208,6 +208,7 @@ files = Table(
     Column("created_at", Float, nullable=False),
     Column("expires_at", Float),
     Column("job_id", Word),  # set: a job's own copy, removed with the job
+    Column("name", Text),  # as the caller gave it
     Index("files_by_content", "account_id", "sha256"),
     Index("files_by_job", "job_id"),
     Index("files_expiring", "expires_at", **where("expires_at IS NOT NULL")),
@@ -237,6 +238,33 @@ storage = Table(  # bytes that each account keeps; a file's content counts once
     Column("files", BigInteger, nullable=False),  # in bytes, like the next two
     Column("assets", BigInteger, nullable=False),
     Column("quota", BigInteger),  # None: the quota of the settings
+)
+
+# -- search: docs/decisions/0041
+
+search_words = Table(  # the words of each job, in the order in which a search reads them
+    "search_words",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("word", Word, primary_key=True),
+    Column("job_id", Word, primary_key=True),
+    sqlite_with_rowid=False,
+)
+
+search_jobs = Table(  # all words of a job together, to remove them with it
+    "search_jobs",
+    metadata,
+    Column("job_id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("words", Text, nullable=False),  # with a space between
+    sqlite_with_rowid=False,
+)
+
+search_progress = Table(  # how far the event log is read: the jobs of later events have no words yet
+    "search_progress",
+    metadata,
+    Column("name", Word, primary_key=True),
+    Column("position", BigInteger, nullable=False),
 )
 
 completions = Table(

@@ -1,4 +1,4 @@
-"""Multipart uploads: the bytes of the file are passed on as they arrive, and nothing else is kept."""
+"""Multipart uploads: the bytes of the file are passed on as they arrive, and only its name is kept."""
 
 from collections.abc import AsyncIterator
 from typing import Final
@@ -8,34 +8,46 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from penstock.domain.files import MAX_FILE_BYTES
+from penstock.domain.files import MAX_FILE_BYTES, clean_name
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 
 NAME: Final = b"file"
 MAX_FIELDS: Final = 8
 
 
-async def read_file(request: Request) -> AsyncIterator[bytes]:
-    """Yield the bytes of the field `file`. Raise as soon as anything is wrong with the form."""
-    content_type = request.headers.get("content-type", "")
-    if not content_type.lower().startswith("multipart/form-data"):
-        raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
-    size = 0
-    try:
-        form = _Form(content_type)
-        async for chunk in request.stream():
-            for piece in form.feed(chunk):
-                size += len(piece)
-                if size > MAX_FILE_BYTES:
-                    raise BodyTooLarge(
-                        f"The file is too large: at most {MAX_FILE_BYTES >> 20} MB are allowed.", param="file"
-                    )
-                yield piece
-    except FormParserError as error:
-        raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
-    if not form.is_whole:
-        message = "The multipart field `file` is required, with a file name."
-        raise InvalidRequest(message, code="missing_required_parameter", param="file")
+class FileUpload:
+    """The field `file` of a form: its bytes as they arrive, and the name that the caller gave it."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._given_name = ""
+
+    @property
+    def name(self) -> str | None:
+        """The file's name without folders, once all bytes are read."""
+        return clean_name(self._given_name)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the bytes. Raise as soon as anything is wrong with the form."""
+        content_type = self._request.headers.get("content-type", "")
+        if not content_type.lower().startswith("multipart/form-data"):
+            raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
+        size = 0
+        try:
+            form = _Form(content_type)
+            async for chunk in self._request.stream():
+                for piece in form.feed(chunk):
+                    size += len(piece)
+                    if size > MAX_FILE_BYTES:
+                        message = f"The file is too large: at most {MAX_FILE_BYTES >> 20} MB are allowed."
+                        raise BodyTooLarge(message, param="file")
+                    yield piece
+        except FormParserError as error:
+            raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
+        if not form.is_whole:
+            message = "The multipart field `file` is required, with a file name."
+            raise InvalidRequest(message, code="missing_required_parameter", param="file")
+        self._given_name = form.filename.decode("utf-8", "replace")
 
 
 class _Form:
@@ -58,6 +70,7 @@ class _Form:
             },
         )
         self.is_whole = False
+        self.filename = b""
         self._pieces: list[bytes] = []
         self._is_wanted = False
         self._files = self._fields = 0
@@ -92,6 +105,8 @@ class _Form:
         if self._files > 1 or self._fields > MAX_FIELDS:
             raise InvalidRequest(f"The form has more than one file, or more than {MAX_FIELDS} other fields.")
         self._is_wanted = is_file and options[b"name"] == NAME
+        if self._is_wanted:
+            self.filename = options[b"filename"]
 
     def _add(self, data: bytes, start: int, end: int) -> None:
         if self._is_wanted:

@@ -269,6 +269,7 @@ async def test_a_data_uri_is_opened_and_not_echoed(start):
             "width": 64,
             "height": 48,
             "copy_token": job["input"]["file"]["copy_token"],
+            "preview_url": job["input"]["file"]["preview_url"],
         }
 
 

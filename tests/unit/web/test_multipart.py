@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from penstock.errors import InvalidRequest
-from penstock.web.multipart import read_file
+from penstock.web.multipart import FileUpload
 
 TRICKY = st.lists(st.sampled_from([b"\r", b"\n", b"-", b"--", b"\r\n--edg", b"\r\n--edge", b"e", b"\0"])).map(b"".join)
 
@@ -31,7 +31,7 @@ def read(body: bytes, cuts: list[int]) -> bytes:
     async def gather() -> bytes:
         kind = b'multipart/form-data; boundary="edge"'
         request = Request({"type": "http", "headers": [(b"content-type", kind)]}, receive)
-        return b"".join([piece async for piece in read_file(request)])
+        return b"".join([piece async for piece in FileUpload(request).chunks()])
 
     return asyncio.run(gather())
 

@@ -12,6 +12,7 @@ import { ConfirmButton } from "../../parts/confirm";
 import { formatMoney } from "../../parts/money";
 import { toast } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { EditButton } from "../playground/edit_button";
 import { jobCode } from "./job_code";
 import { rerunOf, withoutSeed } from "./rerun";
 
@@ -19,6 +20,7 @@ export function JobActions({ job }: { job: Job }) {
   return (
     <>
       <ShowCode job={job} />
+      <EditButton job={job} />
       <Rerun job={job} />
       {job.done ? <Delete job={job} /> : <Cancel job={job} />}
     </>

@@ -3,9 +3,10 @@ import { useState } from "react";
 import { useModels } from "../../api/queries";
 import { useFilters } from "../../parts/address_filters";
 import { SearchField } from "../../parts/search_field";
+import { Icon } from "../../shell/icons";
 import { STATES } from "./job_words";
 
-export const FILTERS = ["status", "model", "client_ref", "created_after", "created_before"] as const;
+export const FILTERS = ["q", "status", "model", "client_ref", "created_after", "created_before"] as const;
 
 /** Filters of the list. All of them are in the URL. */
 export function JobFilters() {
@@ -23,6 +24,16 @@ export function JobFilters() {
       data-given={given || undefined}
       data-all={all || isMoreGiven || undefined}
     >
+      <SearchField
+        className="job-search"
+        label="Search"
+        placeholder="Prompt, file name, id or ref"
+        data-shortcut="/"
+        leftSection={<Icon name="search" size={15} />}
+        maxLength={200}
+        value={search.get("q") ?? ""}
+        onSettle={(value) => change({ q: value })}
+      />
       <Select
         label="Status"
         placeholder="Any"
@@ -46,7 +57,6 @@ export function JobFilters() {
         className="job-filter"
         label="Client ref"
         placeholder="order-17"
-        data-shortcut="/"
         value={search.get("client_ref") ?? ""}
         onSettle={(value) => change({ client_ref: value })}
       />

@@ -6,6 +6,7 @@ import type { Job } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
 import { type Column, DataTable } from "../../parts/data_table";
 import { EmptyState } from "../../parts/empty_state";
+import { InputThumb, inputFile } from "../../parts/input_file";
 import { Listing } from "../../parts/listing";
 import { Money } from "../../parts/money";
 import { Page } from "../../parts/page";
@@ -23,11 +24,13 @@ export function JobList() {
   const live = useIsLive();
   const jobs = useListPage<Job>(["jobs"], "/api/v1/jobs", filters, live ? false : 5000);
   const isFiltered = names.some((name) => search.get(name));
+  const text = search.get("q");
+  const mayFollow = Boolean(jobs.data?.has_more);
   const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
   return (
     <Page title="Jobs" about="Generations of this account, newest first." actions={<Live />}>
       <JobFilters />
-      <Listing query={jobs} empty={isFiltered ? <NoneMatch onClear={clear} /> : <NoneYet />}>
+      <Listing query={jobs} empty={isFiltered ? <NoneMatch {...{ text, mayFollow }} onClear={clear} /> : <NoneYet />}>
         {(rows, stale) => <JobTable jobs={rows} stale={stale} />}
       </Listing>
     </Page>
@@ -64,13 +67,18 @@ function JobTable({ jobs, stale }: { jobs: Job[]; stale: boolean }) {
 
 function Name({ job }: { job: Job }) {
   const name = nameOf(job);
+  const file = inputFile(job)?.name;
+  const under = [name !== job.model && job.model, job.vendor, file !== name && file];
   return (
-    <>
-      <Link className="job-name" href={`/jobs/${job.id}`} title={name}>
-        {name}
-      </Link>
-      <span className="job-under">{name === job.model ? job.vendor : `${job.model} · ${job.vendor}`}</span>
-    </>
+    <div className="job-cell">
+      <InputThumb job={job} />
+      <div className="job-words">
+        <Link className="job-name" href={`/jobs/${job.id}`} title={name}>
+          {name}
+        </Link>
+        <span className="job-under">{under.filter(Boolean).join(" · ")}</span>
+      </div>
+    </div>
   );
 }
 
@@ -138,7 +146,27 @@ function NoneYet() {
   );
 }
 
-function NoneMatch({ onClear }: { onClear: () => void }) {
+interface NoneMatchProps {
+  text: string | null;
+  /** Only a part of the jobs was searched. */
+  mayFollow: boolean;
+  onClear: () => void;
+}
+
+function NoneMatch({ text, mayFollow, onClear }: NoneMatchProps) {
+  if (text) {
+    return (
+      <EmptyState
+        title={`No job matches “${text}”`}
+        icon="search"
+        action={{ label: "Clear the search", onClick: onClear }}
+      >
+        {mayFollow
+          ? "Only the newest jobs were searched. Choose Older to search the others."
+          : "Words of the prompt, the name of the input file, the job id and the client ref are searched. Use fewer or shorter words, or clear the search."}
+      </EmptyState>
+    );
+  }
   return (
     <EmptyState title="No matching jobs" icon="search" action={{ label: "Clear filters", onClick: onClear }}>
       Finished jobs are deleted when their retention ends. Change or clear the filters.

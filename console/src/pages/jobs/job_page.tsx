@@ -8,6 +8,7 @@ import { Identifier } from "../../parts/code_block";
 import { DataTable } from "../../parts/data_table";
 import { ErrorNotice } from "../../parts/error_notice";
 import { BackTo, Facts, Panel } from "../../parts/facts";
+import { InputPicture, paramsToShow } from "../../parts/input_file";
 import { JsonView } from "../../parts/json_view";
 import { formatMoney } from "../../parts/money";
 import { Page, PageLoading } from "../../parts/page";
@@ -64,7 +65,8 @@ function Whole({ job }: { job: Job }) {
           </Panel>
           {job.warnings.length > 0 && <Warnings job={job} />}
           <Panel title="Input">
-            <JsonView value={job.input} label="Input params" maxHeight={320} />
+            <InputPicture job={job} />
+            <JsonView value={paramsToShow(job)} label="Input params" maxHeight={320} />
           </Panel>
           {job.metadata && (
             <Panel title="Metadata">

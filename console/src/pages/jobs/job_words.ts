@@ -1,10 +1,12 @@
 /** A job in few words. */
 import type { Job } from "../../api/shapes";
+import { inputFile } from "../../parts/input_file";
 
-/** The beginning of what was asked for; else the model. */
+/** The prompt; else the name of the input's file; else the model. */
 export function nameOf(job: Job): string {
-  const prompt = job.input.prompt ?? job.input.text;
-  return typeof prompt === "string" && prompt ? prompt : job.model;
+  const prompt = job.input.prompt || job.input.text;
+  if (typeof prompt === "string" && prompt) return prompt;
+  return inputFile(job)?.name ?? job.model;
 }
 
 /** Return the duration of a job so far, or null before it started. */

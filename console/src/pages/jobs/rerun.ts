@@ -7,18 +7,23 @@ const SOURCES = ["url", "file_token", "object"];
 
 export function rerunOf(job: Job, model: Model | undefined): Rerun {
   if (!model) return { reason: "This key may not use the model, or the model was removed." };
-  const params: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(job.input)) {
-    if (value === null) continue;
-    const sent = isFile(value) ? given(value) : value;
-    if (sent === null) {
-      return {
-        reason: "Its picture was sent inside the request and not stored. Start a new job with the picture.",
-      };
-    }
-    params[name] = sent;
+  const params = paramsOf(job);
+  if (Object.keys(job.input).some((name) => job.input[name] !== null && !(name in params))) {
+    return {
+      reason: "Its picture was sent inside the request and not stored. Start a new job with the picture.",
+    };
   }
   return { params, hasSeed: "model_seed" in params || "seed" in params };
+}
+
+/** Return a job's params without those that are null, and without a file that is not kept. */
+export function paramsOf(job: Job): Record<string, unknown> {
+  const params: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(job.input)) {
+    const sent = isFile(value) ? given(value) : value;
+    if (sent !== null) params[name] = sent;
+  }
+  return params;
 }
 
 /** Return the params without the seed. */

@@ -28,12 +28,14 @@ export interface Drafts {
   model: string | null;
   kind: string;
   params: Record<string, Params>;
+  /** What is missing of a job that is edited, by model. */
+  notices: Record<string, string | null>;
   jobs: { id: string; model: string }[];
   turns: Record<string, Turn[]>;
   settings: Record<string, ChatSettings>;
 }
 
-const NOTHING: Drafts = { model: null, kind: "chat", params: {}, jobs: [], turns: {}, settings: {} };
+const NOTHING: Drafts = { model: null, kind: "chat", params: {}, notices: {}, jobs: [], turns: {}, settings: {} };
 const MOST_JOBS = 20;
 const listeners = new Set<() => void>();
 let place = placeOf();
@@ -94,4 +96,11 @@ export function addJobs(jobs: { id: string; model: string }[]): void {
 
 export function dropJob(id: string): void {
   changeDrafts((drafts) => ({ jobs: drafts.jobs.filter((job) => job.id !== id) }));
+}
+
+/** Set or clear the notice above the form of a model. */
+export function notify(model: string, notice: string | null): void {
+  if ((current.notices[model] ?? null) !== notice) {
+    changeDrafts((drafts) => ({ notices: { ...drafts.notices, [model]: notice } }));
+  }
 }

@@ -1,5 +1,5 @@
 /** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
-import { Button, Text } from "@mantine/core";
+import { Alert, Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useRef } from "react";
 import { call } from "../../api/call";
@@ -11,7 +11,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { formatSeconds } from "../../parts/time";
 import { generationSamples } from "./code_samples";
-import { addJobs, changeDrafts, useDrafts } from "./drafts";
+import { addJobs, changeDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
 import { JobCard } from "./job_card";
 import { type Params, ParamsForm } from "./params_form";
@@ -29,6 +29,7 @@ export default function Generation({ model }: { model: Model }) {
   const change = useCallback(
     (next: Params) => {
       start.reset();
+      if (next.file) notify(model.id, null);
       changeDrafts((before) => ({ params: { ...before.params, [model.id]: next } }));
     },
     [model.id, start.reset],
@@ -42,6 +43,18 @@ export default function Generation({ model }: { model: Model }) {
   return (
     <div className="bench">
       <section className="card bench-form" aria-label="Request">
+        {drafts.notices[model.id] && (
+          <Alert
+            className="notice"
+            color="gate"
+            mb="md"
+            withCloseButton
+            closeButtonLabel="Close"
+            onClose={() => notify(model.id, null)}
+          >
+            {drafts.notices[model.id]}
+          </Alert>
+        )}
         <ParamsForm model={model} params={params} details={details} onChange={change} />
         <div className="bench-foot">
           {error === null && <Price model={model} params={params} dry={dry.data} complete={complete} />}

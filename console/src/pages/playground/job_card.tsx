@@ -5,6 +5,7 @@ import { ApiError } from "../../api/errors";
 import { useCancelJob, useJob } from "../../api/queries";
 import type { Job } from "../../api/shapes";
 import { ErrorNotice } from "../../parts/error_notice";
+import { InputThumb } from "../../parts/input_file";
 import { ModelView } from "../../parts/model_view";
 import { Money } from "../../parts/money";
 import { Prose } from "../../parts/prose";
@@ -13,7 +14,9 @@ import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds } from "../../parts/time";
 import { toastError } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { nameOf } from "../jobs/job_words";
 import { dropJob } from "./drafts";
+import { EditButton } from "./edit_button";
 import { words } from "./form_schema";
 
 export function JobCard({ id }: { id: string }) {
@@ -37,8 +40,9 @@ function Card({ job }: { job: Job }) {
     <article className="card job-card" aria-label={`Job ${job.id}`} data-status={job.status}>
       <Group gap="sm" wrap="nowrap" className="job-card-head">
         <StateBadge state={job.status} />
-        <Text size="sm" truncate flex={1} title={summary(job)}>
-          {summary(job)}
+        <InputThumb job={job} />
+        <Text size="sm" truncate flex={1} title={nameOf(job)}>
+          {nameOf(job)}
         </Text>
         <Text size="xs" c="dimmed" component="span" style={{ whiteSpace: "nowrap" }}>
           <Ago time={job.created_at} />
@@ -67,13 +71,6 @@ function Card({ job }: { job: Job }) {
       {job.done ? <Ended job={job} /> : <Open job={job} />}
     </article>
   );
-}
-
-/** The beginning of what was asked for. */
-function summary(job: Job): string {
-  const { prompt, text } = job.input;
-  const told = prompt || text;
-  return typeof told === "string" ? told : job.model;
 }
 
 function Open({ job }: { job: Job }) {
@@ -118,7 +115,10 @@ function Ended({ job }: { job: Job }) {
       {primary?.kind === "model" && <ModelView output={primary} preview={preview} />}
       {primary && primary.kind !== "model" && <SignedMedia output={primary} />}
       <Group justify="space-between" mt={primary ? "sm" : 0}>
-        {primary ? <OutputLine output={primary} /> : <span />}
+        <Group gap="sm">
+          {primary && <OutputLine output={primary} />}
+          <EditButton job={job} size="compact-sm" />
+        </Group>
         <Text size="sm" c="dimmed" component="span">
           {took !== null && `${formatSeconds(took)} · `}
           <Money amount={job.cost.final ?? (job.charged === false ? "0" : null)} />

@@ -6,14 +6,12 @@ import { call } from "../../api/call";
 import type { FileRecord } from "../../api/shapes";
 import { formatBytes } from "../../parts/numbers";
 import { Icon } from "../../shell/icons";
+import { pictureOf, rememberPicture } from "./pictures";
 
 interface Picture {
   file_token?: string;
   url?: string;
 }
-
-/** Previews of this tab's uploads. The server does not return inputs. */
-const shown = new Map<string, { preview: string; about: string }>();
 
 export function PictureField(props: FieldProps) {
   const { formData, fieldPathId, required, rawErrors, errorSchema } = props;
@@ -24,7 +22,7 @@ export function PictureField(props: FieldProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const set = (value: Picture | undefined) => props.onChange(value, fieldPathId.path);
-  const known = picture.file_token ? shown.get(picture.file_token) : undefined;
+  const known = pictureOf(picture.file_token);
   const errors = [...(rawErrors ?? []), ...innerErrors(errorSchema)];
 
   const upload = async (file: File | undefined | null) => {
@@ -36,7 +34,7 @@ export function PictureField(props: FieldProps) {
       body.append("file", file);
       const record = await call<FileRecord>("/api/v1/files", { body });
       const about = `${file.name || "pasted"} · ${record.width} × ${record.height} · ${formatBytes(record.bytes)}`;
-      shown.set(record.file_token, { preview: URL.createObjectURL(file), about });
+      rememberPicture(record.file_token, URL.createObjectURL(file), about);
       set({ file_token: record.file_token });
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
@@ -48,7 +46,7 @@ export function PictureField(props: FieldProps) {
   uploadNow.current = upload;
   useEffect(() => {
     const onPaste = (event: Event) => {
-      const file = pictureOf((event as unknown as ClipboardEvent).clipboardData);
+      const file = droppedPicture((event as unknown as ClipboardEvent).clipboardData);
       if (file) void uploadNow.current(file);
     };
     document.addEventListener("paste", onPaste);
@@ -58,7 +56,7 @@ export function PictureField(props: FieldProps) {
   const onDrop = (event: DragEvent) => {
     event.preventDefault();
     setOver(false);
-    void upload(pictureOf(event.dataTransfer));
+    void upload(droppedPicture(event.dataTransfer));
   };
   return (
     <div>
@@ -139,7 +137,7 @@ export function PictureField(props: FieldProps) {
   );
 }
 
-function pictureOf(data: DataTransfer | null): File | null {
+function droppedPicture(data: DataTransfer | null): File | null {
   return [...(data?.files ?? [])].find((file) => file.type.startsWith("image/")) ?? null;
 }
 

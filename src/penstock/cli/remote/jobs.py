@@ -26,6 +26,12 @@ JobId = Annotated[str, typer.Argument(metavar="ID", help="The job's id.", autoco
 def list_jobs(
     client: "Client",
     *,
+    search: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT", help="Only jobs with these words in prompt, file name or reference, or with this id."
+        ),
+    ] = None,
     status: Annotated[str | None, typer.Option(metavar="STATUS", help="Only jobs in this state.")] = None,
     model: Annotated[
         str | None, typer.Option(metavar="ID", help="Only jobs of this model.", autocompletion=complete_models)
@@ -36,7 +42,8 @@ def list_jobs(
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
-    jobs = list(client.jobs(status=status, model=model, client_ref=client_ref, batch=batch, limit=limit))
+    found = client.jobs(search=search, status=status, model=model, client_ref=client_ref, batch=batch, limit=limit)
+    jobs = list(found)
     if as_json:
         print_json([job.raw for job in jobs])
         return

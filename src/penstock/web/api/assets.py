@@ -1,18 +1,26 @@
-"""`/api/v1/assets`: downloads of outputs with Range and ETag, by API key or signed link."""
+"""Downloads by API key or signed link: `/api/v1/assets` for outputs, `/api/v1/files/{token}/content` for inputs."""
 
 import re
 from io import FileIO
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from penstock.domain.api_keys import Scope
+from penstock.domain.files import CONTENT_TYPES as PICTURE_TYPES
 from penstock.domain.files import StoredAsset
-from penstock.errors import AssetExpired, AssetNotFound, InvalidApiKey, InvalidRequest, RangeNotSatisfiable
+from penstock.errors import (
+    AssetExpired,
+    AssetNotFound,
+    FileNotFound,
+    InvalidApiKey,
+    InvalidRequest,
+    RangeNotSatisfiable,
+)
 from penstock.jobs.collection import CONTENT_TYPES
 from penstock.storage.assets import CACHED, disposition
-from penstock.store.queries.files import asset_rows
+from penstock.store.queries.files import asset_rows, file_rows
 from penstock.web.auth import admit, gateway_of, signed_in
 from penstock.web.responses import REQUEST_ID
 from penstock.web.server.request_cycle import FILE
@@ -25,6 +33,7 @@ HEADERS = {
     **REQUEST_ID,
 }
 BINARY = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in CONTENT_TYPES.values()}}
+PICTURE = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in PICTURE_TYPES.values()}}
 RESPONSES = {
     200: {**BINARY, "description": "The whole file.", "headers": HEADERS},
     206: {**BINARY, "description": "The requested range.", "headers": HEADERS},
@@ -83,6 +92,37 @@ async def download_asset(
     if isinstance(body, FileIO):
         return _FileResponse(body, start, end - start, status, headers, asset.content_type)
     return StreamingResponse(body, status, headers, asset.content_type)
+
+
+@router.get(
+    "/api/v1/files/{token}/content",
+    tags=["Files"],
+    response_class=StreamingResponse,
+    responses={
+        200: {**PICTURE, "description": "The whole picture.", "headers": REQUEST_ID},
+        **signed_in(InvalidRequest, FileNotFound, AssetExpired),
+    },
+)
+async def download_file(
+    token: Annotated[str, Path(description="`file_…`: an upload, or the `copy_token` of a job's input")],
+    request: Request,
+    expires: Annotated[str | None, Query(description="part of a signed link")] = None,
+    signature: Annotated[str | None, Query(description="part of a signed link")] = None,
+) -> Response:
+    """Download an upload, or the input of a job. `preview_url` in a job's input is a signed link to it."""
+    gateway = gateway_of(request)
+    account_id = await _account(request, token, expires, signature)
+    file = await gateway.database.look(file_rows.get_shown, account_id, token, gateway.clock())
+    headers = {
+        "content-length": str(file.bytes),
+        "cache-control": CACHED,
+        "content-disposition": "inline",
+        "x-content-type-options": "nosniff",
+    }
+    body = await gateway.assets.open_file(file)
+    if isinstance(body, bytes):
+        return Response(body, 200, headers, file.content_type)
+    return _FileResponse(body, 0, file.bytes, 200, headers, file.content_type)
 
 
 class _FileResponse(Response):

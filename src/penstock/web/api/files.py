@@ -21,7 +21,7 @@ from penstock.errors import (
 )
 from penstock.store.queries.files import file_rows, storage_rows
 from penstock.web.auth import Caller, admit, count_request, signed_in
-from penstock.web.multipart import read_file
+from penstock.web.multipart import FileUpload
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Files"])
@@ -68,7 +68,8 @@ async def upload_file(request: Request) -> Response:
         await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
     inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
-        file = await inputs.upload(read_file(request), caller.account_id, retention)
+        upload = FileUpload(request)
+        file = await inputs.upload(upload.chunks(), caller.account_id, retention, lambda: upload.name)
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param="file") from None
     return Json(_record(file), 201, limits)
@@ -108,6 +109,7 @@ def _record(file: StoredFile) -> dict[str, Any]:
         "content_type": file.content_type,
         "width": file.width,
         "height": file.height,
+        "name": file.name,
         "created_at": timestamp(file.created_at),
         "expires_at": timestamp(file.expires_at),
     }

@@ -15,11 +15,12 @@ from starlette.responses import Response
 from penstock.domain import jobs
 from penstock.domain.api_keys import Scope
 from penstock.domain.jobs import Job, State, poll_after_ms
+from penstock.domain.searching.query import SearchQuery, read_query
 from penstock.errors import Gone, InvalidRequest, JobDeleted, JobNotFinished, JobNotFound
 from penstock.jobs.records import RecordBuilder
-from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs import job_rows, search_rows
 from penstock.web.api.waiting import wait_until_done
-from penstock.web.auth import admit, signed_in
+from penstock.web.auth import Caller, admit, signed_in
 from penstock.web.pages import NEXT_CURSOR, Limit, refuse_cursor, write_page
 from penstock.web.responses import RETRY_AFTER, Json, success
 
@@ -41,6 +42,10 @@ def _check_moment(text: str) -> str:
     return text
 
 
+SEARCH = (
+    "search: words of the prompt, of the input's file name or of `client_ref`, or the beginning of the job's id. "
+    "All words must match; the last one may be the beginning of a word. A page may be short while `has_more` is true"
+)
 WAIT = re.compile(rb"wait=([1-9]|[1-5]\d|60)")
 Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 
@@ -49,6 +54,7 @@ Moment = Annotated[AwareDatetime, BeforeValidator(_check_moment)]
 async def list_jobs(
     request: Request,
     *,
+    q: Annotated[str | None, Query(min_length=1, max_length=200, description=SEARCH)] = None,
     status: Annotated[State | None, Query(description="only jobs in this state")] = None,
     model: Annotated[str | None, Query(max_length=200)] = None,
     client_ref: Annotated[str | None, Query(max_length=128)] = None,
@@ -70,6 +76,8 @@ async def list_jobs(
         "kept_at": caller.gateway.clock(),
     }
     before = None if cursor is None else _read_cursor(cursor)
+    if q is not None:
+        return await _search(caller, _read_search(q), filters, before, limit)
     found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
     page, scribe = found[:limit], caller.scribe
     next_cursor = _write_cursor(page[-1].id) if len(found) > limit else None
@@ -120,6 +128,23 @@ async def delete_job(job_id: JobId, request: Request) -> Response:
     return Response(status_code=204)
 
 
+async def _search(
+    caller: Caller, query: SearchQuery, filters: Mapping[str, Any], before: str | None, limit: int
+) -> Response:
+    """Answer with a page of the jobs that match. It may be short: `has_more` says whether others may follow."""
+    database, scribe = caller.gateway.database, caller.scribe
+    page = await database.read(search_rows.search, caller.account_id, query, filters, before, limit)
+    next_cursor = None if page.next_before is None else _write_cursor(page.next_before)
+    return write_page([scribe.job(job) for job in page.jobs], next_cursor=next_cursor)
+
+
+def _read_search(text: str) -> SearchQuery:
+    query = read_query(text)
+    if query is None:
+        raise InvalidRequest("`q` needs at least one letter or digit.", param="q")
+    return query
+
+
 def read_wait(request: Request) -> Mapping[str, Any] | None:
     """Return `wait` if the query holds nothing else, and no parameters if it is empty."""
     query: bytes = request.scope["query_string"]
@@ -143,7 +168,7 @@ def _answer(job: Job, scribe: RecordBuilder, known_etag: str | None) -> Response
 def _etag(job: Job, scribe: RecordBuilder) -> str:
     """Return an ETag that changes with the row, with the queue position, and before the links in a record expire."""
     place = scribe.position(job.id) if job.state is State.QUEUED else None
-    age = int(scribe.now / scribe.link_seconds * 2) if job.outputs else None
+    age = int(scribe.now / scribe.link_seconds * 2) if job.outputs or job.file else None
     parts = (job.id, job.sequence, place, age)
     return '"' + "-".join(str(part) for part in parts if part is not None) + '"'
 

@@ -125,6 +125,7 @@ class FileRecord(Shape):
     content_type: str
     width: int
     height: int
+    name: str | None
     created_at: Moment
     expires_at: Moment | None
 

@@ -55,6 +55,21 @@ def get_usable(connection: Connection, account_id: str, token: str, now: float) 
     return _find(connection, account_id, token, now, or_(files.c.job_id.is_(None), kept))
 
 
+def get_shown(connection: Connection, account_id: str | None, token: str, now: float) -> StoredFile:
+    """Return a file to be shown to its account, or to the holder of a signed link (`account_id` None)."""
+    is_kept = jobs.c.removed.is_(None) & or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now)
+    kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, is_kept).exists()
+    query = select(files).where(files.c.token == token, or_(files.c.job_id.is_(None), kept))
+    row = connection.execute(query).one_or_none()
+    if (
+        row is None
+        or account_id not in (None, row.account_id)
+        or (row.expires_at is not None and row.expires_at <= now)
+    ):
+        raise FileNotFound
+    return _file(row)
+
+
 def _find(connection: Connection, account_id: str, token: str, now: float, where: ColumnElement[bool]) -> StoredFile:
     query = select(files).where(files.c.token == token, files.c.account_id == account_id, where)
     row = connection.execute(query).one_or_none()

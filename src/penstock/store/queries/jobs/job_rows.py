@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, bindparam, or_, select, update
+from sqlalchemy import Connection, Select, bindparam, or_, select, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
@@ -17,7 +17,7 @@ from penstock.store import locks, sql
 from penstock.store.database import RUNG
 from penstock.store.queries.billing import ledger_rows, usage_rows
 from penstock.store.queries.billing.ledger_rows import Holding, LedgerRefused
-from penstock.store.queries.jobs import event_rows
+from penstock.store.queries.jobs import event_rows, search_index_rows
 from penstock.store.signals import QUEUE, nudge
 from penstock.store.sql import Statement
 from penstock.store.tables import events, jobs
@@ -268,6 +268,20 @@ def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
 ) -> list[Job]:
     """Return a page of an account's jobs, newest first. Each filter has an index that ends in the id."""
+    query = _filter(account_id, filters)
+    if before is not None:
+        query = query.where(jobs.c.id < before)
+    rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
+    return [event_rows.decode_job(row.document) for row in rows]
+
+
+def choose(connection: Connection, account_id: str, filters: Mapping[str, Any], job_ids: Sequence[str]) -> list[Job]:
+    """Return those of these jobs that are the account's and pass the filters, newest first."""
+    query = _filter(account_id, filters).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id.desc())
+    return [event_rows.decode_job(row.document) for row in connection.execute(query)]
+
+
+def _filter(account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
     query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
     for name in ("state", "model", "client_ref", "batch_id"):
         if filters.get(name) is not None:
@@ -278,10 +292,7 @@ def page(
         query = query.where(jobs.c.created_at < until, jobs.c.id < first_id("job", until + MAX_ID_SKEW_SECONDS))
     if (now := filters.get("kept_at")) is not None:
         query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
-    if before is not None:
-        query = query.where(jobs.c.id < before)
-    rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
-    return [event_rows.decode_job(row.document) for row in rows]
+    return query
 
 
 def recent_durations(connection: Connection, models: Iterable[str], limit: int) -> dict[str, list[float]]:
@@ -314,4 +325,5 @@ def remove(connection: Connection, account_id: str, job_id: str, reason: str) ->
     values = {"removed": reason, "document": encode(bare), "client_ref": None, "expires_at": None}
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
     event_rows.remove(connection, job_id)
+    search_index_rows.remove(connection, job_id)
     return job
