@@ -15,7 +15,7 @@ from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.splat import SPOT, lay_picture, place_picture, shine, splat
 from penstock_engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
 from penstock_engines.cinema.scene import Scene, Surface
-from penstock_engines.cinema.subjects import Habitat, Motion, Sprite, draw_subject
+from penstock_engines.cinema.subjects import Habitat, Motion, Sprite, draw_step
 
 STEPS = 32
 """Number of pictures in a loop."""
@@ -28,7 +28,7 @@ class Wardrobe:
 
     def __init__(self, scene: Scene, part: Part, *, drawn: float, colour: Colour | None) -> None:
         self.pixels = max(8, round(drawn * scene.view.unit))
-        self._name, self._colour = part.subject.name, colour
+        self._subject, self._colour = part.subject, colour
         self._key, self._haze, self._rim = _light_sprite(scene.light, part)
         right_of_middle = scene.sun[0] > scene.view.width / 2
         self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB
@@ -39,7 +39,7 @@ class Wardrobe:
         """Return the picture at a phase of the loop."""
         step = round(phase * STEPS) % STEPS
         if step not in self._ready:
-            raw = draw_subject(self._name, step / STEPS, self.pixels, self._colour)
+            raw = draw_step(self._subject, step, self.pixels, self._colour)
             x, y, width, height = cv2.boundingRect(np.ascontiguousarray(raw.picture[..., 3]))
             cut = np.ascontiguousarray(raw.picture[y : y + height, x : x + width])
             self._ready[step] = Sprite(self._illuminate(cut), (raw.anchor[0] - x, raw.anchor[1] - y))

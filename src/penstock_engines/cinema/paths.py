@@ -26,6 +26,7 @@ LOOPS: dict[Motion, float] = {
 """Loops of its movement that an actor makes in a second."""
 
 
+ON_GROUND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
 LEAN = 18.0
 """Degrees by which a climbing subject is drawn leaning to the right."""
 
@@ -73,8 +74,8 @@ def choose_path(part: Part) -> Path:
     if motion is Motion.CLIMB:
         return _soar(part) if surface in (Surface.SPACE, Surface.SKY, Surface.UNDERWATER) else _climb(part)
     if surface is Surface.SPACE:
-        return _tumble(part) if habitat in (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.WATER) else _fly(part)
-    if surface is Surface.SKY and habitat in (Habitat.ROAD, Habitat.WATER, Habitat.RAIL, Habitat.GROUND):
+        return _tumble(part) if habitat in (*ON_GROUND, Habitat.WATER) else _fly(part)
+    if surface is Surface.SKY and habitat in (*ON_GROUND, Habitat.WATER):
         return _glide(part)
     if habitat is Habitat.UNDERWATER and surface is Surface.WATER:
         return _leap(part)
@@ -83,7 +84,7 @@ def choose_path(part: Part) -> Path:
 
 def stays_on_ground(part: Part) -> bool:
     """Return whether it throws a shadow where it stands."""
-    grounded = part.subject.habitat in (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED, Habitat.WATER)
+    grounded = part.subject.habitat in (*ON_GROUND, Habitat.WATER) and not part.subject.is_bust
     afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
     return grounded and not afloat and part.surface not in (Surface.SPACE, Surface.SKY)
 

@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 from penstock_engines.cinema.paint.brush import Colour
 from penstock_engines.cinema.prompt.lexicon import COLOURS, COUNTS, NATURAL, PREPOSITIONS, STOPS, TINTED, by_phrase
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.script import Role
-from penstock_engines.cinema.subjects import SUBJECTS, Motion
+from penstock_engines.cinema.subjects import SUBJECTS, Motion, Subject
 
 PLURAL = 3  # the number for a plural such as "horses"
 ARTICLES = frozenset({"a", "an", "one", "this", "that", "single", "lone", "another"})
@@ -22,6 +24,14 @@ CARRIED = frozenset({"umbrella", "umbrellas", "surfboard", "surfboards", "parach
 KIN = frozenset({"mother", "father", "mothers", "family", "friend", "friends", "son", "sons", "king", "queen"})
 OWNERS = frozenset({"its", "their"})
 """Possessives before a family word that is then an animal's kin, not a person."""
+YOUNG = (
+    *("calf", "calves", "cub", "cubs", "pup", "pups", "foal", "foals", "baby", "babies", "chick", "chicks", "young"),
+    *("joey", "joeys", "fawn", "fawns", "kid", "kids", "kit", "kits", "duckling", "ducklings", "cygnets", "puppies"),
+    *("puppy", "kitten", "kittens", "lamb", "lambs", "piglet", "piglets", "offspring", "hatchlings", "little one"),
+)
+KINSHIP = frozenset(f"{owner} {young}" for owner in ("its", "her", "his", "their") for young in YOUNG)
+"""Phrases for the young of the subject before. After a person they mean a child."""
+YOUNG_SCALE = 0.55
 NATURAL_COLOURS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "fox": frozenset({"red", "orange"}),
@@ -71,27 +81,41 @@ RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
-SUBJECT_OF = {word: name for word, name in MORE_WORDS.items() if name in SUBJECTS} | {
-    word: name for name, subject in SUBJECTS.items() for word in subject.words
+SUBJECT_OF = {
+    **dict.fromkeys(KINSHIP, "child"),
+    **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
+    **{word: name for name, subject in SUBJECTS.items() for word in subject.words},
 }
 
 
-def choose_roles(words: Sequence[str], found: Sequence[Found]) -> list[Role]:
+Nouns: TypeAlias = Mapping[str, Subject]
+"""The subject of every word that means one."""
+BY_HAND: Nouns = {word: SUBJECTS[name] for word, name in SUBJECT_OF.items()}
+
+
+def choose_roles(words: Sequence[str], found: Sequence[Found], nouns: Nouns = BY_HAND) -> list[Role]:
     """Return the roles in the prompt's order. A repeated subject is one role unless its colour differs."""
     cast: dict[tuple[str, Colour | None], Role] = {}
-    for before, phrase in _subjects(words, found):
+    for before, phrase in _subjects(words, found, nouns):
         text = phrase.texts[Kind.SUBJECT]
-        name = SUBJECT_OF[text]
-        if text in CARRIED and any(SUBJECTS[other].is_person for other, _ in cast):
+        subject = nouns[text]
+        name = subject.name
+        if text in CARRIED and any(role.player.is_person for role in cast.values()):
+            continue
+        if text in KINSHIP and cast and not list(cast.values())[-1].player.is_person:
+            parent = list(cast.values())[-1]
+            count = PLURAL if words[phrase.end - 1].endswith("s") else 1
+            cast[text, parent.colour] = replace(parent, count=count, scale=parent.scale * YOUNG_SCALE)
             continue
         modifiers = list(_modifiers(found, phrase, before))
         colour = _find_colour(name, modifiers)
         count = next((COUNTS[text] for kind, text in modifiers if kind is Kind.COUNT), None)
         known = next((key for key in cast if key[0] == name and (colour is None or key[1] in {None, colour})), None)
         if known is None:
-            cast[name, colour] = Role(name, count or _plain_count(words, phrase, before), colour)
+            sprite = None if SUBJECTS.get(name) is subject else subject
+            cast[name, colour] = Role(name, count or _plain_count(words, phrase, before, subject), colour, 1.0, sprite)
         elif colour is not None:
-            cast[known] = Role(name, cast[known].count, colour)
+            cast[known] = replace(cast[known], colour=colour)
     return list(cast.values())
 
 
@@ -110,17 +134,17 @@ def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
     return None
 
 
-def _subjects(words: Sequence[str], found: Sequence[Found]) -> Iterator[tuple[int, Found]]:
+def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Iterator[tuple[int, Found]]:
     """Yield each phrase that names a subject, with the start of its noun phrase."""
     named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
-    alone = all(_is_plant(phrase) for phrase in named)
+    alone = all(_is_plant(phrase, nouns) for phrase in named)
     for phrase, following in itertools.zip_longest(named, named[1:]):
-        if following and _is_same(words, phrase, following):
+        if following and _is_same(words, phrase, following, nouns):
             continue
         before = begin_noun(words, found, phrase)
         link = words[before - 1] if before else ""
         behind = link in {*PREPOSITIONS, "with"} or "of" in words[before : phrase.start]
-        scenery = behind and not alone and _is_plant(phrase)
+        scenery = behind and not alone and _is_plant(phrase, nouns)
         owned = phrase.texts[Kind.SUBJECT] in KIN and not OWNERS.isdisjoint(words[before : phrase.start])
         if not (owned or scenery or link in SIMILES):
             yield before, phrase
@@ -133,14 +157,17 @@ def _is_noun(words: Sequence[str], phrase: Found) -> bool:
     return not (done or phrase.negated or phrase.is_a(Kind.PARTICLES))
 
 
-def _is_plant(phrase: Found) -> bool:
-    return SUBJECTS[SUBJECT_OF[phrase.texts[Kind.SUBJECT]]].motion is Motion.SWAY
+def _is_plant(phrase: Found, nouns: Nouns) -> bool:
+    """Return whether it grows: any that sways and is drawn by hand."""
+    subject = nouns[phrase.texts[Kind.SUBJECT]]
+    return subject.motion is Motion.SWAY and subject.name in SUBJECTS
 
 
-def _is_same(words: Sequence[str], phrase: Found, following: Found) -> bool:
+def _is_same(words: Sequence[str], phrase: Found, following: Found, nouns: Nouns) -> bool:
     """Return whether a noun only describes the next one (a horse cart), or is part of it (a man riding a horse)."""
     between = words[phrase.end : following.start]
-    rides = SUBJECT_OF[following.texts[Kind.SUBJECT]] in RIDERS and SUBJECT_OF[phrase.texts[Kind.SUBJECT]] in ANYONE
+    first, second = (nouns[part.texts[Kind.SUBJECT]].name for part in (phrase, following))
+    rides = second in RIDERS and first in ANYONE
     return not between or (rides and len(between) <= 4 and APART.isdisjoint(between))
 
 
@@ -156,13 +183,13 @@ def _find_colour(name: str, modifiers: Sequence[tuple[Kind, str]]) -> Colour | N
     return next((COLOURS[text] for kind, text in modifiers if kind is Kind.COLOUR and text not in natural), None)
 
 
-def _plain_count(words: Sequence[str], phrase: Found, before: int) -> int:
+def _plain_count(words: Sequence[str], phrase: Found, before: int, subject: Subject) -> int:
     """Return the number that a noun without a numeral means."""
     noun = words[phrase.end - 1]
     text = phrase.texts[Kind.SUBJECT]
     if " of " in text:
         return COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
-    same = SUBJECTS[SUBJECT_OF[text]].words
+    same = subject.words
     singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}
     if noun in IRREGULAR or (noun.endswith("s") and not singulars.isdisjoint(same)):
         return PLURAL

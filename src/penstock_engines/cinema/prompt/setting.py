@@ -64,7 +64,7 @@ def choose_place(words: Sequence[str], found: Sequence[Found], cast: Sequence[Ro
 
 def is_scenery(place: str, role: Role) -> bool:
     """Return whether a subject belongs to the place anyway, as trees to a forest."""
-    subject = SUBJECTS[role.subject]
+    subject = role.player
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
 
 
@@ -75,7 +75,7 @@ def refine_place(place: str, *hints: Particles | Weather) -> str:
 
 def suits(place: str, role: Role) -> bool:
     """Return whether a subject can be seen at a place."""
-    habitat, surface = SUBJECTS[role.subject].habitat, PLACES[place].surface
+    habitat, surface = role.player.habitat, PLACES[place].surface
     if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
         return True
     return surface in SURFACES[habitat] or (role.subject in LEAPING and surface is Surface.WATER)
@@ -102,5 +102,5 @@ def find_home(cast: Sequence[Role]) -> str | None:
     """Return the home of the first subject of a cast."""
     if not cast:
         return None
-    subject = SUBJECTS[cast[0].subject]
+    subject = cast[0].player
     return HOMES.get(subject.name, HABITAT_HOMES[subject.habitat])

@@ -34,7 +34,7 @@ from penstock_engines.cinema.subjects.vehicles.road_vehicles import VEHICLES
 from penstock_engines.cinema.subjects.vehicles.ships import SHIPS
 from penstock_engines.cinema.subjects.vehicles.spacecraft import SPACECRAFT
 
-__all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_subject"]
+__all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_step", "draw_subject"]
 
 STEPS = 32
 """Number of pictures in a loop."""
@@ -77,12 +77,12 @@ SUBJECTS: dict[str, Subject] = {
 
 def draw_subject(name: str, phase: float, height: int, colour: Colour | None = None) -> Sprite:
     """Draw a subject, facing right, `height` pixels high. Phases 0 and 1 are one moment of its loop."""
-    return _draw(name, round(phase * STEPS) % STEPS, height, colour)
+    return draw_step(SUBJECTS[name], round(phase * STEPS) % STEPS, height, colour)
 
 
 @lru_cache(maxsize=8)  # callers that draw a loop keep its pictures
-def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
-    subject = SUBJECTS[name]
+def draw_step(subject: Subject, step: int, height: int, colour: Colour | None) -> Sprite:
+    """Draw any subject, also one of the cast, at a step of its loop."""
     left, top, right, bottom = (round(edge * height) for edge in subject.box)
     width, tall = right - left, bottom - top
     origin = (-left * FINER, -top * FINER)

@@ -83,6 +83,8 @@ class Subject:
     stride: float = 0.0
     """Its own heights that it travels in one loop, 0 for things that stand."""
     is_person: bool = False
+    is_bust: bool = False
+    """True if it is drawn down to the chest, so that it belongs at the lower edge of the frame."""
     draw: Draw
     box: Box
     look: Look
