@@ -3,10 +3,11 @@
 import unicodedata
 import zipfile
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 WORDS = "cast-words.zip"
 ENGLISH = "en"
@@ -20,6 +21,29 @@ HEAD_LAST = frozenset({"en", "de", "nl", "sv", "da", "no", "nn", "fi", "hu", "et
 """Languages in which the last word of a name is its noun. In the others it is the first."""
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nn", "fi", "is"})
 """Languages that write compound nouns in one word."""
+
+
+SCENES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("🌧", "🌦"), "rain"),
+        **dict.fromkeys(("🌨", "❄"), "snow"),
+        **dict.fromkeys(("⛈", "🌩"), "storm"),
+        **dict.fromkeys(("🌃", "🌉"), "night"),
+        **dict.fromkeys(("🏔", "⛰"), "mountains"),
+        "🌫": "fog",
+        "🌙": "moon",
+        "🌅": "dawn",
+        "🌇": "sunset",
+        "🌊": "sea",
+        "🏖": "beach",
+        "🏜": "desert",
+        "🏙": "city",
+        "🏝": "island",
+        "🌋": "volcano",
+        "🛣": "highway",
+    }
+)
+"""Symbols of places, hours and weather, by their meaning in English. They translate words, and are no things."""
 
 
 def fold(text: str) -> str:
@@ -87,9 +111,10 @@ class Names:
             return self._named[word][0]
         topics = self._topics.get(word, ())
         heads = (symbol for symbol in self._heads.get(word, ()) if symbol in topics)
-        inside = (symbol for symbol in topics if word in fold(self.name_of[symbol]).split())
-        prefixed = (symbol for symbol in topics if fold(self.name_of[symbol]).startswith(word))
-        return next(chain(heads, inside, prefixed), None)
+        loose = () if self.language in HEAD_LAST else topics
+        inside = (symbol for symbol in loose if word in fold(self.name_of[symbol]).split())
+        scenes = (symbol for symbol in topics if symbol in SCENES)
+        return next(chain(scenes, heads, inside), None)
 
     def _forms(self, word: str) -> Iterator[str]:
         """Yield a word, and the words that it may be a form of."""
@@ -99,8 +124,10 @@ class Names:
             return
         for cut in range(1, MAX_ENDING + 1):
             stem = word[:-cut]
+            if self.language == "ko" and stem:
+                yield stem
             if len(stem) < STEM_LETTERS:
-                return
+                continue
             yield from self._extend(stem, cut)
 
     def _extend(self, stem: str, cut: int) -> Iterator[str]:
@@ -140,7 +167,8 @@ class Wordbook:
         """Return the words of a language. One that is not there has no words."""
         if language not in self._names:
             table = self._archive.read(f"{language}.tsv").decode() if language in self.languages else ""
-            self._names[language] = Names(language, table or "\t", self._known)
+            known = self._known - SCENES.keys() if language == ENGLISH else self._known | SCENES.keys()
+            self._names[language] = Names(language, table or "\t", known)
         return self._names[language]
 
     def detect(self, words: Iterable[str]) -> str | None:

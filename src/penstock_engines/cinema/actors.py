@@ -31,7 +31,7 @@ class Wardrobe:
         self._subject, self._colour = part.subject, colour
         self._key, self._haze, self._rim = _light_sprite(scene.light, part)
         right_of_middle = scene.sun[0] > scene.view.width / 2
-        self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB
+        self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB and part.subject.turns
         self._sun_right = right_of_middle != self.flips
         self._ready: dict[int, Sprite] = {}
 

@@ -17,6 +17,8 @@ MAX_SIZE = 0.7
 
 SPOTS = (1 / 3, -1 / 3, 0.0, 0.66, -0.66, 0.16, -0.16)
 """Actors' positions halfway through the clip, as shares of half the width, on the first actor's side."""
+LARGE = 0.4
+"""Height from which a thing of the cast stands behind the others."""
 LANES: dict[Habitat, tuple[float, float]] = {Habitat.GROUND: (0.0, 0.2), Habitat.FIXED: (0.0, 0.0)}
 """Lanes of a street for feet, from the far kerb to the near one. The rest is for wheels."""
 ON_LAND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
@@ -38,7 +40,9 @@ def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
         on_shore = shore is not None and subject.habitat in ON_LAND
         floor = shore if shore is not None and on_shore else _choose_lane(scene.floor, subject, place.surface)
         if subject.is_bust:
-            floor = Floor(scene.view.bottom + 0.02, scene.view.bottom + 0.04, floor.depth)
+            floor = Floor(scene.view.bottom + 0.03, scene.view.bottom + 0.04, floor.depth)
+        elif role.sprite and subject.habitat is Habitat.FIXED and subject.size > LARGE:
+            floor = replace(floor, near=floor.far)
         ahead = _choose_way(scene.script.camera, subject, lucky=bool(scene.random.random() < 0.65))
         first = first or -ahead
         spots = [first * SPOTS[(taken + number) % len(SPOTS)] for number in range(max(1, min(7, role.count)))]
@@ -87,6 +91,8 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
     cast: list[tuple[float, Actor]] = []
     for number, spot in enumerate(spots):
         nearness = 1 - number / (count - 1) if count > 1 else 0.62
+        if subject.is_bust:
+            nearness = 0.62
         flock = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number
         if flies:
             line = _sky_line(scene, subject, setting.surface, number, count)

@@ -80,6 +80,7 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "desk": ("cosy room",),
         "office": ("cosy room",),
         "windowsill": ("cosy room",),
+        "window": ("cosy room", "cafe"),
         "table": ("cafe",),
         "bar": ("cafe",),
         "pub": ("cafe",),
@@ -198,6 +199,7 @@ WEAK = frozenset(
         "earth",
         "table",
         "bed",
+        "window",
     }
     | {
         "palm tree",

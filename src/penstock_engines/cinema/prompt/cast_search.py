@@ -24,12 +24,44 @@ LINKS = PREPOSITIONS | {"and", "or", "with", "is", "that", "while", "on"}
 GENDERED = ("man ", "woman ", "men ", "women ")
 BY_HAND = frozenset(
     (
-        "airplane, airplanes, automobile, automobiles, motorcycle, motorcycles, locomotive, locomotives, honeybee, "
-        "honeybees, houses, books, parachute, parachutes, mage, mages, umbrella, umbrellas, bicycle, bicycles, blossom, "
-        "blossoms, fire, prince, merman, skateboard, skateboards, sauropod, singer, singers, flying saucer, santa claus, "
-        "cherry blossom, palm tree, red apple, birthday cake, ski, skis, kite, bow, fog, rock, rocks, wood, ice, "
-        "carousel, slide, mate, mage, guide, seat, label, link, mechanical, ring, balance, straight, wheel"
-    ).split(", ")
+        *(
+            "airplane",
+            "airplanes",
+            "automobile",
+            "automobiles",
+            "motorcycle",
+            "motorcycles",
+            "locomotive",
+            "locomotives",
+        ),
+        *(
+            "honeybee",
+            "honeybees",
+            "houses",
+            "books",
+            "parachute",
+            "parachutes",
+            "mage",
+            "mages",
+            "umbrella",
+            "umbrellas",
+        ),
+        *(
+            "bicycle",
+            "bicycles",
+            "blossom",
+            "blossoms",
+            "fire",
+            "prince",
+            "merman",
+            "skateboard",
+            "skateboards",
+            "kite",
+        ),
+        *("sauropod", "singer", "singers", "flying saucer", "santa claus", "cherry blossom", "palm tree", "red apple"),
+        *("birthday cake", "ski", "skis", "bow", "fog", "rock", "rocks", "wood", "ice", "carousel", "slide", "mate"),
+        *("guide", "seat", "label", "link", "mechanical", "balance", "straight"),
+    )
 )
 """Words whose drawing by hand, or whose place in the scene, is better than the cast's picture."""
 
@@ -74,7 +106,8 @@ class Cast:
         """Return a symbol as a subject that a word of the prompt names."""
         name = self.names.name_of[symbol]
         is_name = self.names.find_name(word) == symbol
-        words = (name, word) if is_name else (name, word, *singular_forms(word))
+        singles = () if is_name else (form for form in singular_forms(word) if self.find_exactly(form))
+        words = (name, word, *singles)
         return replace(make_sprite(self.album, symbol, name, seed), words=words)
 
 
@@ -96,8 +129,6 @@ def open_cast(weights: Path) -> Cast | None:
 def search(text: Text, found: Sequence[Found], cast: Cast) -> dict[tuple[str, ...], str]:
     """Return the symbols of the phrases of a text that name one of the cast, such as "fire engine" and "cupcakes"."""
     phrases = {(word,): symbol for word, symbol in text.symbols.items()}
-    if text.language.code != ENGLISH:
-        return phrases
     words = text.words
     for size in range(PHRASE_WORDS, 1, -1):
         for start in range(len(words) - size + 1):
@@ -105,9 +136,12 @@ def search(text: Text, found: Sequence[Found], cast: Cast) -> dict[tuple[str, ..
             symbol = cast.find_exactly(" ".join(part)) if all(word.isalpha() for word in part) else None
             if symbol and not _is_drawn_better(part, found, cast, symbol):
                 phrases[part] = symbol
-    for index in (*_find_better(words, found, cast), *find_nouns(words, found, cast.has)):
-        symbol = cast.find(words[index])
-        if symbol and not cast.names.name_of[symbol].startswith(GENDERED):
+    unknown = find_nouns(words, found, cast.has) if text.language.code == ENGLISH else ()
+    for index in (*_find_better(words, found, cast), *_find_named(text, found, cast), *unknown):
+        loose = cast.find(words[index])
+        named = loose if loose and not cast.names.name_of[loose].startswith(GENDERED) else None
+        symbol = cast.find_exactly(words[index]) or named
+        if symbol:
             phrases.setdefault((words[index],), symbol)
     return phrases
 
@@ -131,6 +165,13 @@ def _find_better(words: Sequence[str], found: Sequence[Found], cast: Cast) -> It
         is_loose = phrase.texts.keys() == {Kind.SUBJECT} and not _is_drawn_better((word,), (), cast, symbol)
         if is_fruit or is_loose:
             yield phrase.start
+
+
+def _find_named(text: Text, found: Sequence[Found], cast: Cast) -> Iterator[int]:
+    """Yield the positions of words that a table translated, and that only the cast has."""
+    if text.language.code != ENGLISH:
+        known = {index for phrase in found for index in range(phrase.start, phrase.end)}
+        yield from (index for index, word in enumerate(text.words) if index not in known and cast.has(word))
 
 
 def search_by_topic(

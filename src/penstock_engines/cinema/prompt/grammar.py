@@ -9,7 +9,10 @@ from penstock_engines.cinema.prompt.lexicon import NEGATIONS, PREPOSITIONS, SMAL
 from penstock_engines.cinema.prompt.phrases import Found, Kind
 
 ARTICLES = frozenset(
-    "a an the this that these those its his her their my your our some any each every no another both several".split()
+    (
+        *("a", "an", "the", "this", "that", "these", "those", "its", "his", "her", "their", "my", "your", "our"),
+        *("some", "any", "each", "every", "no", "another", "both", "several"),
+    )
 )
 VERB_ENDINGS = ("s", "es", "ed", "d", "ing", "ies", "ied")
 NAMING = (Kind.SUBJECT, Kind.PLACE, Kind.PARTICLES, Kind.TIME, Kind.WEATHER)

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from penstock_engines.cast.wordbook import ENGLISH, Names, Wordbook, fold
+from penstock_engines.cast.wordbook import ENGLISH, SCENES, Names, Wordbook, fold
 from penstock_engines.cinema.prompt.lexicon import COLOURS
 from penstock_engines.cinema.prompt.phrases import simplify
 
@@ -21,9 +21,16 @@ UNSPACED_LETTERS = 8
 UNSPACED = frozenset({"ja", "zh"})
 ADJECTIVE_LAST = frozenset({"fr", "es", "it", "pt", "ca", "ro"})
 """Languages with most adjectives after the noun."""
-PARTICLES = "のをがとはにでもへや、。，,.をか"
+PARTICLES = "のをがとはにでもへやか、。,."
 """Letters after which a Japanese or Chinese word before them is a noun."""
-DETERMINERS = frozenset({"a", "the", "its", "some", "two", "three", "four", "five", "six", "of", "with", "and", "at"})
+JOINING = frozenset("とがをはにでや")
+"""Letters of Japanese between two things, as a comma is in English."""
+DETERMINERS = frozenset(
+    (
+        *("a", "the", "its", "some", "several", "two", "three", "four", "five", "six", "seven", "of", "with", "and"),
+        *("at", "in", "on", "over", "under", "through", "near", "behind", ",", "."),
+    )
+)
 LETTERS_OF_NOUN = 4
 """Letters of the shortest word that counts as a noun in a language without a table."""
 
@@ -103,10 +110,12 @@ def _detect(
     """Return the code of a prompt's language: by its letters, else by its words."""
     if re.search("[\u3040-\u30ff]", prompt):
         return "ja"
+    if re.search("[\uac00-\ud7a3]", prompt):
+        return "ko"
     if re.search("[\u4e00-\u9fff]", prompt):
         return "zh"
     languages = read_languages()
-    words = [word for word in folded if word[0].isalpha()]
+    words = {word for word in folded if word[0].isalpha()}
     small = languages[ENGLISH].small
     english = sum(word in small or is_known([word]) for word in words)
     scores = {
@@ -115,7 +124,7 @@ def _detect(
         if code != ENGLISH
     }
     best = max(scores, key=scores.__getitem__)
-    if scores[best] > english:
+    if scores[best] > english and scores[best] * 3 >= len(words):
         return best
     if english * 3 >= len(words) or book is None:
         return ENGLISH
@@ -130,6 +139,8 @@ class _Translator:
     ) -> None:
         self._text, self._names, self._english, self._is_known = text, names, english, is_known
         self._language = text.language
+        self._has_no_articles = self._language.code == "de" or "the" not in self._language.words.values()
+        self._ended = 0  # the end of the last thing
         self._last = 0  # the first English word of the last noun
 
     def translate(self, tokens: Sequence[str]) -> None:
@@ -162,8 +173,9 @@ class _Translator:
     def _knows(self, part: str) -> bool:
         if fold(part) in self._language.words or part in self._language.small or part in MARKS:
             return True
-        is_word = part[0] >= "\u30a0" or len(part) > 2
-        return is_word and self._names is not None and self._names.find_exactly(fold(part)) is not None
+        if self._names is None or self._names.find_name(fold(part)) is not None:
+            return self._names is not None and (part[0] >= "\u30a0" or len(part) > 2)
+        return min(part) >= "\u30a0" and self._names.find_exactly(fold(part)) is not None
 
     def _put_rest(self, rest: str, following: str) -> None:
         """Put the nouns of an unknown stretch: letters other than hiragana before a particle or the end."""
@@ -172,6 +184,8 @@ class _Translator:
             if not after or after in PARTICLES:
                 self._text.nouns.add(len(self._text.words))
                 self._text.add([UNKNOWN + match.group()], match.group())
+        if not JOINING.isdisjoint(rest):
+            self._text.add([","], rest)
 
     def _put(self, folded: Sequence[str], tokens: Sequence[str]) -> bool:
         """Put a known phrase in English. Return False if it is not known."""
@@ -191,13 +205,15 @@ class _Translator:
         return symbol is not None
 
     def _find(self, phrase: str, tokens: Sequence[str]) -> str | None:
-        if self._names is None or len(phrase) < 2:
+        if self._names is None or (len(phrase) < 2 and self._language.code not in UNSPACED):
             return None
         if len(tokens) > 1 or self._language.code in UNSPACED:
             return self._names.find_exactly(phrase)
         if self._language.code == "de" and not tokens[0][0].isupper():
             return None
-        return self._names.find(phrase) or (self._names.find_by_topic(phrase) if self._follows_article() else None)
+        if not self._follows_article():
+            return self._names.find_name(phrase)
+        return self._names.find(phrase) or self._names.find_by_topic(phrase)
 
     def _put_table_word(self, english: Sequence[str], source: str) -> None:
         is_colour = len(english) == 1 and english[0] in COLOURS
@@ -209,13 +225,16 @@ class _Translator:
         self._text.add(english, source)
 
     def _put_symbol(self, symbol: str, source: str) -> None:
-        name = self._english.name_of.get(symbol, "") if self._english else ""
-        english = simplify(name)
+        name = SCENES.get(symbol) or (self._english.name_of.get(symbol, "") if self._english else "")
+        english = simplify(name.removesuffix(" face"))
         if not self._is_known(english):
             english = [name.replace(" ", "_")]
             self._text.symbols[english[0]] = symbol
+        if self._ended == len(self._text.words) > 0:
+            self._text.add([","], "")  # two things, not a compound
         self._note(english)
         self._text.add(english, source)
+        self._ended = len(self._text.words)
 
     def _put_unknown(self, folded: str, token: str) -> None:
         if self._is_noun(token):
@@ -229,12 +248,12 @@ class _Translator:
         self._last = len(self._text.words) if is_noun else len(self._text.words) + len(english)
 
     def _follows_article(self) -> bool:
-        return self._language.code == "de" or bool(self._text.words) and self._text.words[-1] in DETERMINERS
+        return self._has_no_articles or (bool(self._text.words) and self._text.words[-1] in DETERMINERS)
 
     def _is_noun(self, token: str) -> bool:
-        if not self._language.words:
-            return len(token) >= LETTERS_OF_NOUN
-        return token[0].isupper() if self._language.code == "de" else len(token) > 2 and self._follows_article()
+        if self._language.code == "de":
+            return token[0].isupper()
+        return len(token) >= (LETTERS_OF_NOUN if self._has_no_articles else 3) and self._follows_article()
 
 
 def name_in(language: str, symbol: str, book: Wordbook) -> str:

@@ -10,17 +10,17 @@ from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text
 from penstock_engines.cinema.prompt.lexicon import PARTICLES
 from penstock_engines.cinema.prompt.phrases import Found, Kind, is_negated
-from penstock_engines.cinema.prompt.roles import KINSHIP, Nouns
-from penstock_engines.cinema.prompt.setting import PLACES_OF
-from penstock_engines.cinema.script import Script
+from penstock_engines.cinema.prompt.roles import KIN, Nouns
+from penstock_engines.cinema.prompt.setting import is_scenery, places_near
+from penstock_engines.cinema.script import Role, Script
 from penstock_engines.cinema.subjects import SUBJECTS
 
-NEAR = 0.45
+NEAR = 0.5
 """Closeness in meaning at which something is offered as the nearest."""
 MAX_LISTED = 12
 EVERYWHERE = frozenset({"sky", "skies", "air", "horizon", "ground", "light", "sun", "cloud", "clouds", "shadow"})
 OFFERED = (
-    *("ladder", "chair", "door", "window", "bed", "bucket", "rope", "mirror", "basket", "wheel", "elevator", "barrel"),
+    *("ladder", "chair", "door", "window", "bed", "bucket", "rope", "mirror", "basket", "wheel", "broom", "anchor"),
     *("bread", "cheese", "pot of food", "fork and knife", "bottle with popping cork", "wine glass", "carrot", "potato"),
     *("shopping bags", "convenience store", "school", "hospital", "factory", "church", "bank", "classical building"),
     *("microscope", "hammer", "axe", "crossed swords", "shield", "bow and arrow", "military helmet", "coin", "scroll"),
@@ -46,16 +46,19 @@ def find_omissions(
     text: Text, found: Sequence[Found], unknown: Iterable[int], script: Script, nouns: Nouns
 ) -> list[Omission]:
     """Return every noun that is neither drawn nor excluded by the prompt itself, in the prompt's order."""
-    english = text.language.code == ENGLISH
+    in_english = text.language.code == ENGLISH
     missing = {
-        index: Omission(text.sources[index], text.words[index] if english else None)
+        index: Omission(text.sources[index], text.words[index] if in_english else None)
         for index in unknown
         if not is_negated(text.words, index)
     }
     for phrase in found:
-        if phrase.end > phrase.start and not phrase.negated and not _is_shown(phrase, script, nouns):
+        if phrase.end > phrase.start and not (phrase.negated or _is_kin(text.words, phrase)):
+            if _is_shown(phrase, script, nouns):
+                continue
             source = " ".join(dict.fromkeys(text.sources[phrase.start : phrase.end]))
-            missing[phrase.start] = Omission(source, " ".join(text.words[phrase.start : phrase.end]))
+            english = None if phrase.is_a(Kind.PLACE) else " ".join(text.words[phrase.start : phrase.end])
+            missing[phrase.start] = Omission(source, english)
     unique = {omission.source.lower(): omission for _, omission in sorted(missing.items())}
     return list(unique.values())[:MAX_LISTED]
 
@@ -67,13 +70,21 @@ def _is_shown(phrase: Found, script: Script, nouns: Nouns) -> bool:
         return PARTICLES[texts[Kind.PARTICLES]] is script.particles
     if phrase.is_a(Kind.TIME, Kind.WEATHER, Kind.CAMERA, Kind.VIEWPOINT) or not phrase.is_a(Kind.SUBJECT, Kind.PLACE):
         return True
-    if Kind.PLACE in texts and (script.place in PLACES_OF[texts[Kind.PLACE]] or texts[Kind.PLACE] in EVERYWHERE):
+    if Kind.PLACE in texts and (texts[Kind.PLACE] in EVERYWHERE or script.place in places_near(texts[Kind.PLACE])):
         return True
     names = {role.subject for role in script.cast}
     if Kind.SUBJECT not in texts:
-        return texts[Kind.PLACE] in names
+        return any(texts[Kind.PLACE] in {role.subject, *role.player.words} for role in script.cast)
     subject = nouns[texts[Kind.SUBJECT]]
-    return subject.name in names or texts[Kind.SUBJECT] in KINSHIP or _is_part(texts[Kind.SUBJECT], names)
+    if is_scenery(script.place, Role(subject.name, sprite=subject)):
+        return True
+    return subject.name in names or _is_part(texts[Kind.SUBJECT], names)
+
+
+def _is_kin(words: Sequence[str], phrase: Found) -> bool:
+    """Return whether a family word is said of somebody that is drawn anyway, as "their mother" of ducks."""
+    owner = words[phrase.start - 1] if phrase.start else ""
+    return phrase.texts.get(Kind.SUBJECT) in KIN and owner in {"its", "their", "her", "his"}
 
 
 def _is_part(word: str, names: Iterable[str]) -> bool:

@@ -1,7 +1,7 @@
 """Reads a prompt: turns its words, and their meaning, into the script of a clip."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -11,18 +11,21 @@ from penstock_engines.cast.wordbook import ENGLISH
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.atlas import FREE
 from penstock_engines.cinema.prompt.cast_search import Cast, open_cast, search, search_by_topic
-from penstock_engines.cinema.prompt.grammar import find_nouns
+from penstock_engines.cinema.prompt.grammar import ARTICLES, find_nouns
 from penstock_engines.cinema.prompt.guessing import Guess, guess, has_weights
+from penstock_engines.cinema.prompt.kinship import find_young
 from penstock_engines.cinema.prompt.languages import UNKNOWN, Text, read_text
 from penstock_engines.cinema.prompt.lexicon import (
     CAMERAS,
     COLOURS,
     COUNTS,
     MASKED,
+    NEGATIONS,
     PACES,
     PARTICLES,
     PARTICLES_TIMES,
     SMALL_WORDS,
+    STOPS,
     TIMES,
     VIEWPOINTS,
     WEATHERS,
@@ -37,6 +40,7 @@ from penstock_engines.cinema.prompt.setting import (
     fit,
     is_scenery,
     move_nearby,
+    places_near,
     refine_place,
     suggest_place,
     suits,
@@ -45,6 +49,7 @@ from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time
 
 Value = TypeVar("Value")
 
+NO_NOUNS = STOPS | NEGATIONS | ARTICLES | {"of", "slowly", "fast"}
 ROLES_AT_MOST = 5
 MAX_UNKNOWN_WORDS = 24  # words whose meaning is looked up
 PLACE_NEAR = 0.28  # closeness at which a place in no lexicon is chosen
@@ -74,6 +79,8 @@ class _Prompt:
     nouns: Nouns
     unknown: Sequence[int]
     """Positions of nouns that nothing is known of."""
+    stand_ins: Nouns
+    """Members of the cast for words that name a place."""
 
 
 def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
@@ -125,12 +132,22 @@ def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> 
         phrases |= dict(search_by_topic(text.words, _unknown_nouns(text, found, members), members, weights))
         found = index.add_subjects(phrases).find(text.words)
         nouns |= {" ".join(words): members.make(symbol, " ".join(words), seed) for words, symbol in phrases.items()}
-    return _Prompt(text, found, nouns, _unknown_nouns(text, found, members))
+        index = index.add_subjects(phrases)
+    young = dict(find_young(text.words, found, nouns))
+    if young:
+        nouns |= {" ".join(words): subject for words, subject in young.items()}
+        found = index.add_subjects(young).find(text.words)
+    places = {phrase.texts[Kind.PLACE] for phrase in found if phrase.is_a(Kind.PLACE)}
+    symbols = {word: members.find_exactly(word) for word in places} if members else {}
+    stand_ins = {word: members.make(symbol, word, seed) for word, symbol in symbols.items() if members and symbol}
+    return _Prompt(text, found, nouns, _unknown_nouns(text, found, members), stand_ins)
 
 
 def _unknown_nouns(text: Text, found: Sequence[Found], members: Cast | None) -> list[int]:
     if text.language.code != ENGLISH:
-        return sorted(text.nouns)
+        known = {index for phrase in found for index in range(phrase.start, phrase.end)}
+        tables = (index for index, word in enumerate(text.words) if word.isalpha() and word not in NO_NOUNS)
+        return sorted({*text.nouns, *tables} - known)
     return find_nouns(text.words, found, members.has if members else lambda _: False)
 
 
@@ -183,7 +200,21 @@ def _choose(read: _Prompt, weights: Path) -> tuple[list[Role], str, list[str]]:
         if not any(not phrase.negated for phrase in found):
             warnings.append(FREELY)
     place = move_nearby(place, cast)
-    return [role for role in cast if role.sprite or suits(place, role)], place, warnings
+    cast = [role for role in cast if role.sprite or suits(place, role)]
+    return [*cast, *_stand_in(read, place, cast)], place, warnings
+
+
+def _stand_in(read: _Prompt, place: str, cast: Sequence[Role]) -> Iterator[Role]:
+    """Yield members of the cast for places and things that the chosen place does not show, such as a bed."""
+    names = {role.subject for role in cast}
+    for phrase in read.found:
+        text = phrase.texts.get(Kind.PLACE)
+        if text is None or phrase.negated or phrase.is_a(Kind.SUBJECT) or place in places_near(text):
+            continue
+        subject = read.stand_ins.get(text)
+        if subject is not None and subject.name not in names:
+            names.add(subject.name)
+            yield Role(subject.name, sprite=subject)
 
 
 def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | None) -> str | None:
@@ -191,7 +222,8 @@ def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | 
     home = find_home(cast)
     places = guessed.places.items() if guessed else ()
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
-    if nearness >= (PLACE_SURE if home else PLACE_NEAR):
+    at_home = home and not cast[0].sprite  # most of the cast is at home anywhere
+    if nearness >= (PLACE_SURE if at_home else PLACE_NEAR):
         return best
     return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), _first(found, Kind.WEATHER, WEATHERS))
 

@@ -24,14 +24,6 @@ CARRIED = frozenset({"umbrella", "umbrellas", "surfboard", "surfboards", "parach
 KIN = frozenset({"mother", "father", "mothers", "family", "friend", "friends", "son", "sons", "king", "queen"})
 OWNERS = frozenset({"its", "their"})
 """Possessives before a family word that is then an animal's kin, not a person."""
-YOUNG = (
-    *("calf", "calves", "cub", "cubs", "pup", "pups", "foal", "foals", "baby", "babies", "chick", "chicks", "young"),
-    *("joey", "joeys", "fawn", "fawns", "kid", "kids", "kit", "kits", "duckling", "ducklings", "cygnets", "puppies"),
-    *("puppy", "kitten", "kittens", "lamb", "lambs", "piglet", "piglets", "offspring", "hatchlings", "little one"),
-)
-KINSHIP = frozenset(f"{owner} {young}" for owner in ("its", "her", "his", "their") for young in YOUNG)
-"""Phrases for the young of the subject before. After a person they mean a child."""
-YOUNG_SCALE = 0.55
 NATURAL_COLOURS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "fox": frozenset({"red", "orange"}),
@@ -63,6 +55,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "cow": "bison, buffalo, buffaloes, yak, yaks",
         "leopard": "cougar, puma, bobcat",
         "ship": "vessel, vessels",
+        "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
+        "teapot": "tea, cup of tea",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever",
         "child": "baby, babies, infant, pupil, student, students",
         "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
@@ -82,7 +76,6 @@ RIDERS = frozenset(
 )
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
 SUBJECT_OF = {
-    **dict.fromkeys(KINSHIP, "child"),
     **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
     **{word: name for name, subject in SUBJECTS.items() for word in subject.words},
 }
@@ -101,11 +94,6 @@ def choose_roles(words: Sequence[str], found: Sequence[Found], nouns: Nouns = BY
         subject = nouns[text]
         name = subject.name
         if text in CARRIED and any(role.player.is_person for role in cast.values()):
-            continue
-        if text in KINSHIP and cast and not list(cast.values())[-1].player.is_person:
-            parent = list(cast.values())[-1]
-            count = PLURAL if words[phrase.end - 1].endswith("s") else 1
-            cast[text, parent.colour] = replace(parent, count=count, scale=parent.scale * YOUNG_SCALE)
             continue
         modifiers = list(_modifiers(found, phrase, before))
         colour = _find_colour(name, modifiers)

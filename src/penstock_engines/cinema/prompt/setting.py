@@ -9,7 +9,7 @@ from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.scene import Surface
 from penstock_engines.cinema.script import Particles, Role, Weather
-from penstock_engines.cinema.subjects import SUBJECTS, Habitat
+from penstock_engines.cinema.subjects import Habitat
 
 SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
     {
@@ -66,6 +66,13 @@ def is_scenery(place: str, role: Role) -> bool:
     """Return whether a subject belongs to the place anyway, as trees to a forest."""
     subject = role.player
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
+
+
+def places_near(word: str) -> set[str]:
+    """Return the places that a word means, and those beside them or in another season."""
+    named = PLACES_OF[word]
+    beside = {other for place in named for other in NEARBY.get(place, ())}
+    return {*named, *beside, *(variant for (place, _), variant in REFINED.items() if place in named)}
 
 
 def refine_place(place: str, *hints: Particles | Weather) -> str:

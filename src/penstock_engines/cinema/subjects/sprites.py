@@ -160,6 +160,7 @@ def make_sprite(album: Album, symbol: str, name: str, seed: int) -> Subject:
         size=size,
         is_person=traits.is_person,
         is_bust=traits.is_bust,
+        turns=traits.faces_left,
         draw=_move_picture(picture, traits, look),
         box=(-wide / 2 - ROOM, -rise - ROOM, wide / 2 + ROOM, 1 - rise + ROOM),
         look=look,

@@ -85,6 +85,8 @@ class Subject:
     is_person: bool = False
     is_bust: bool = False
     """True if it is drawn down to the chest, so that it belongs at the lower edge of the frame."""
+    turns: bool = True
+    """False if its mirror image would look wrong, as of letters."""
     draw: Draw
     box: Box
     look: Look
