@@ -1,5 +1,6 @@
 """Names and keywords of the cast in many languages. Each language is read when it is first needed."""
 
+import re
 import unicodedata
 import zipfile
 from bisect import bisect_left
@@ -16,9 +17,13 @@ MAX_SHARED = 7
 """Symbols that may share a keyword. A keyword of more is a topic ("sport"), not a thing."""
 STEM_LETTERS = 4
 """Letters of the shortest stem that is looked up in place of an inflected word."""
-MAX_ENDING = 3
+MAX_ENDING = 2
+LINKS = re.compile(" (?:with|of|in|on|without) ")
+"""Words of English after which a name only describes."""
 HEAD_LAST = frozenset({"en", "de", "nl", "sv", "da", "no", "nn", "fi", "hu", "et", "tr", "is"})
 """Languages in which the last word of a name is its noun. In the others it is the first."""
+COMMON = ("en", "es", "fr", "de", "pt", "it", "nl", "ru", "pl", "sv", "da", "no", "fi", "cs", "tr", "uk", "id", "vi")
+"""Languages that come first when several know a prompt's words equally well."""
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nn", "fi", "is"})
 """Languages that write compound nouns in one word."""
 
@@ -75,8 +80,8 @@ class Names:
         self.name_of[symbol] = name
         folded = fold(name)
         self._named.setdefault(folded, []).append(symbol)
-        parts = folded.split()
-        if len(parts) > 1:
+        parts = LINKS.split(folded)[0].split() if self.language == ENGLISH else folded.split()
+        if len(parts) > 1 or len(parts) < len(folded.split()):
             self._heads.setdefault(parts[-1 if self.language in HEAD_LAST else 0], []).append(symbol)
         for keyword in dict.fromkeys(map(fold, keywords)):
             self._topics.setdefault(keyword, []).append(symbol)
@@ -92,6 +97,11 @@ class Names:
     def find_name(self, word: str) -> str | None:
         """Return the first symbol whose whole folded name this is."""
         return self._named.get(word, [None])[0]
+
+    def find_number(self, word: str) -> str | None:
+        """Like `find_name`, but also for a plural that is one or two letters longer."""
+        names = (self.find_name(form) for form in (word, word[:-1], word[:-2]) if len(form) > 2)
+        return next((symbol for symbol in names if symbol), None)
 
     def find_exactly(self, word: str) -> str | None:
         """Return the symbol that has this folded name, or has its name and a keyword in common with the word."""
@@ -175,7 +185,7 @@ class Wordbook:
         """Return the language that has most of these words, in lower case, among its names and keywords."""
         wanted = [f"\t{word}\t" for word in dict.fromkeys(words) if len(word) > 1]
         best, most = None, 0
-        for language in sorted(self.languages):
+        for language in (*(code for code in COMMON if code in self.languages), *sorted(self.languages - {*COMMON})):
             table = self._archive.read(f"{language}.tsv").decode().lower().replace("\n", "\t")
             known = sum(word in table for word in wanted)
             if known > most:

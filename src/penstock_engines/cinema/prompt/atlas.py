@@ -15,6 +15,7 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rooftops": ("city skyline",),
         "bridge": ("river valley", "city skyline"),
         "crossroads": ("city street",),
+        "traffic jam": ("city street", "highway"),
         "market": ("city street",),
         "town": ("city street", "village", "harbour"),
         "town square": ("city street", "village"),

@@ -20,6 +20,8 @@ from penstock_engines.cinema.subjects.sprites import is_drawable, make_sprite
 PHRASE_WORDS = 3
 CLOSE = 0.55
 """Closeness in meaning at which a keyword is taken for the thing itself."""
+STORMS = frozenset({"tornado", "tornadoes", "tornados", "twister"})
+"""Weather that the cast shows, and no scene does."""
 LINKS = PREPOSITIONS | {"and", "or", "with", "is", "that", "while", "on"}
 GENDERED = ("man ", "woman ", "men ", "women ")
 BY_HAND = frozenset(
@@ -160,10 +162,11 @@ def _find_better(words: Sequence[str], found: Sequence[Found], cast: Cast) -> It
         if phrase.end - phrase.start != 1 or not cast.find_exactly(word):
             continue
         following = words[phrase.end] if phrase.end < len(words) else "."
+        is_storm = word in STORMS and not phrase.is_a(Kind.SUBJECT)
         is_fruit = phrase.texts.keys() == {Kind.COLOUR} and (not following.isalpha() or following in LINKS)
         symbol = cast.find_exactly(word) or ""
         is_loose = phrase.texts.keys() == {Kind.SUBJECT} and not _is_drawn_better((word,), (), cast, symbol)
-        if is_fruit or is_loose:
+        if is_storm or is_fruit or is_loose:
             yield phrase.start
 
 

@@ -76,7 +76,7 @@ def _tag_word(words: Sequence[str], index: int, tags: Sequence[Tag], *, named: b
 
 def _opens_noun(words: Sequence[str], index: int, tags: Sequence[Tag]) -> bool:
     """Return whether a noun must follow: after an article, an adjective or a preposition."""
-    if not index:
+    if not index or words[index - 1] == "one":
         return False
     return tags[-1] in {Tag.ARTICLE, Tag.ADJECTIVE} or words[index - 1] in (PREPOSITIONS - {"to"}) | {"of", "with"}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from penstock_engines.cast.wordbook import ENGLISH, SCENES, Names, Wordbook, fold
@@ -14,6 +15,30 @@ from penstock_engines.cinema.prompt.phrases import simplify
 
 TOKEN = re.compile(r"[^\W\d_]+|\d+|[.,;:!?、。]")
 MARKS = {"、": ",", "。": "."}
+BY_HAND: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys("🐪🐫", "camel"),
+        **dict.fromkeys("🚗🚙", "car"),
+        **dict.fromkeys("🚂🚆", "train"),
+        **dict.fromkeys("🏡🏘", "house"),
+        **dict.fromkeys("☂🌂☔", "umbrella"),
+        **dict.fromkeys("🍦🍨🍧", "ice cream"),
+        **dict.fromkeys("🐉🐲", "dragon"),
+        **dict.fromkeys("📖📕📚", "book"),
+        "🎹": "piano",
+        "✈": "aeroplane",
+        "🏍": "motorbike",
+        "🎂": "cake",
+        "🍎": "apple",
+        "🐞": "ladybird",
+        "🎁": "gift",
+        "🏮": "lantern",
+        "☕": "coffee",
+        "🛸": "ufo",
+        "🦖": "tyrannosaurus",
+    }
+)
+"""Symbols of things that are drawn by hand under another name."""
 UNKNOWN = "~"
 """Prefix of a word that has no English, so that it is not read as English."""
 PHRASE_WORDS = 4
@@ -205,14 +230,14 @@ class _Translator:
         return symbol is not None
 
     def _find(self, phrase: str, tokens: Sequence[str]) -> str | None:
-        if self._names is None or (len(phrase) < 2 and self._language.code not in UNSPACED):
+        if self._names is None or (len(phrase) < 2 and phrase[0] < "\u3040"):
             return None
         if len(tokens) > 1 or self._language.code in UNSPACED:
             return self._names.find_exactly(phrase)
         if self._language.code == "de" and not tokens[0][0].isupper():
             return None
         if not self._follows_article():
-            return self._names.find_name(phrase)
+            return self._names.find_number(phrase)
         return self._names.find(phrase) or self._names.find_by_topic(phrase)
 
     def _put_table_word(self, english: Sequence[str], source: str) -> None:
@@ -225,7 +250,11 @@ class _Translator:
         self._text.add(english, source)
 
     def _put_symbol(self, symbol: str, source: str) -> None:
-        name = SCENES.get(symbol) or (self._english.name_of.get(symbol, "") if self._english else "")
+        name = (
+            SCENES.get(symbol)
+            or BY_HAND.get(symbol)
+            or (self._english.name_of.get(symbol, "") if self._english else "")
+        )
         english = simplify(name.removesuffix(" face"))
         if not self._is_known(english):
             english = [name.replace(" ", "_")]

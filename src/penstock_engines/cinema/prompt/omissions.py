@@ -52,8 +52,10 @@ def find_omissions(
         for index in unknown
         if not is_negated(text.words, index)
     }
+    nouns_at = {phrase.start for phrase in found if phrase.is_a(Kind.SUBJECT)}
     for phrase in found:
-        if phrase.end > phrase.start and not (phrase.negated or _is_kin(text.words, phrase)):
+        describes = phrase.is_a(Kind.SUBJECT) and phrase.end in nouns_at
+        if phrase.end > phrase.start and not (phrase.negated or describes or _is_kin(text.words, phrase)):
             if _is_shown(phrase, script, nouns):
                 continue
             source = " ".join(dict.fromkeys(text.sources[phrase.start : phrase.end]))

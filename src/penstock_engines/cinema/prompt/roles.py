@@ -57,7 +57,9 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "ship": "vessel, vessels",
         "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
         "teapot": "tea, cup of tea",
-        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever",
+        "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, accordionist",
+        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, corgis, "
+        "chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
         "child": "baby, babies, infant, pupil, student, students",
         "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
         "woman": "she, nurse, actress, mum, mom",
@@ -175,7 +177,7 @@ def _plain_count(words: Sequence[str], phrase: Found, before: int, subject: Subj
     """Return the number that a noun without a numeral means."""
     noun = words[phrase.end - 1]
     text = phrase.texts[Kind.SUBJECT]
-    if " of " in text:
+    if " of " in text and subject.name in SUBJECTS:
         return COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
     same = subject.words
     singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}

@@ -71,7 +71,7 @@ def is_scenery(place: str, role: Role) -> bool:
 def places_near(word: str) -> set[str]:
     """Return the places that a word means, and those beside them or in another season."""
     named = PLACES_OF[word]
-    beside = {other for place in named for other in NEARBY.get(place, ())}
+    beside = {other for place in named for other in NEARBY.get(place, ()) if word not in WEAK}
     return {*named, *beside, *(variant for (place, _), variant in REFINED.items() if place in named)}
 
 

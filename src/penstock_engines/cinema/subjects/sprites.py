@@ -82,6 +82,7 @@ KINDS: Mapping[int, Traits] = MappingProxyType(
         55: FLOATER,
         56: _flyer(0.24),
         **dict.fromkeys(range(57, 83), _thing(0.2)),
+        97: _thing(0.3),
     }
 )
 """Traits by the number of a kind. A kind without traits is a sign or a flag and is not drawn."""
