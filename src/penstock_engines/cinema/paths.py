@@ -20,6 +20,7 @@ LOOPS: dict[Motion, float] = {
     Motion.HOVER: 1.5,
     Motion.CLIMB: 1.6,
     Motion.DRIFT: 0.3,
+    Motion.FALL: 0.4,
     Motion.STAND: 0.4,
     Motion.SWAY: 0.35,
 }
@@ -288,6 +289,20 @@ def _tumble(part: Part) -> Path:
     return path
 
 
+def _fall(part: Part) -> Path:
+    """Fall from the sky halfway through the clip, and bounce once."""
+    start, lands = 0.12 * part.seconds, 0.5 * part.seconds
+    high = part.line - part.view.top + part.height
+
+    def path(seconds: float) -> Pose:
+        since = max(0.0, seconds - start) / (lands - start)
+        bounce = 0.06 * math.sin(math.pi * min(1.0, (since - 1) * 2)) if since > 1 else 0.0
+        lift = high * (1 - since**2) if since <= 1 else bounce
+        return Pose(part.middle, part.line - lift, part.ahead * 40 * (1 - min(1.0, since)), seconds * 0.4 + part.offset)
+
+    return path
+
+
 def _stand(part: Part) -> Path:
     """Stay at one spot."""
     loops = LOOPS.get(part.subject.motion, 0.4)
@@ -304,6 +319,7 @@ PATHS: dict[Motion, Callable[[Part], Path]] = {
     Motion.FLY: _fly,
     Motion.HOVER: _hover,
     Motion.DRIFT: _drift,
+    Motion.FALL: _fall,
     Motion.STAND: _stand,
     Motion.SWAY: _stand,
 }

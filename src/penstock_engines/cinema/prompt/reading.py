@@ -46,6 +46,7 @@ from penstock_engines.cinema.prompt.setting import (
     suits,
 )
 from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time, Weather
+from penstock_engines.cinema.subjects import Habitat
 
 Value = TypeVar("Value")
 
@@ -57,6 +58,8 @@ PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
 DEFAULT_CAMERAS = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 CLOSE_UPS = frozenset({"close up", "closeup", "macro", "macro shot", "extreme close up", "portrait shot"})
 CLOSE_UP_SCALE = 1.9
+SMALL, SMALL_SCALE = 0.22, 0.68
+"""Height of small things, and their scale beside others."""
 FREELY = "Nothing in the prompt was recognised: the clip was drawn freely."
 WORDS_ONLY = "The weights of the language model are missing: the prompt was read by its words only."
 
@@ -108,7 +111,7 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
         or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
-        cast=tuple(_come_close(found, cast[:ROLES_AT_MOST])),
+        cast=tuple(_come_close(found, _keep_proportion(cast[:ROLES_AT_MOST]))),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
         seed=seed,
@@ -149,6 +152,20 @@ def _unknown_nouns(text: Text, found: Sequence[Found], members: Cast | None) -> 
         tables = (index for index, word in enumerate(text.words) if word.isalpha() and word not in NO_NOUNS)
         return sorted({*text.nouns, *tables} - known)
     return find_nouns(text.words, found, members.has if members else lambda _: False)
+
+
+def _keep_proportion(cast: Sequence[Role]) -> list[Role]:
+    """Return the cast with small things smaller beside beings and vehicles. Alone they are seen from near."""
+    beside = any(role.player.habitat is not Habitat.FIXED and not role.player.is_bust for role in cast)
+    people = any(role.player.is_person and not role.player.is_bust for role in cast)
+    if not (beside or people):
+        return list(cast)
+    return [replace(role, scale=role.scale * SMALL_SCALE) if _is_small(role) else role for role in cast]
+
+
+def _is_small(role: Role) -> bool:
+    player = role.player
+    return player.habitat is Habitat.FIXED and player.size <= SMALL and not player.is_person
 
 
 def _come_close(found: Sequence[Found], cast: Sequence[Role]) -> list[Role]:

@@ -10,7 +10,7 @@ from penstock_engines.cinema.paint.brush import Colour
 from penstock_engines.cinema.prompt.lexicon import COLOURS, COUNTS, NATURAL, PREPOSITIONS, STOPS, TINTED, by_phrase
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.script import Role
-from penstock_engines.cinema.subjects import SUBJECTS, Motion, Subject
+from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Subject
 
 PLURAL = 3  # the number for a plural such as "horses"
 ARTICLES = frozenset({"a", "an", "one", "this", "that", "single", "lone", "another"})
@@ -58,8 +58,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
         "teapot": "tea, cup of tea",
         "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, accordionist",
-        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, corgis, "
-        "chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
+        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
+        "corgis, chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
         "child": "baby, babies, infant, pupil, student, students",
         "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
         "woman": "she, nurse, actress, mum, mom",
@@ -76,6 +76,9 @@ ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailb
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
+FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
+FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
+GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD})
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
 SUBJECT_OF = {
     **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
@@ -102,11 +105,22 @@ def choose_roles(words: Sequence[str], found: Sequence[Found], nouns: Nouns = BY
         count = next((COUNTS[text] for kind, text in modifiers if kind is Kind.COUNT), None)
         known = next((key for key in cast if key[0] == name and (colour is None or key[1] in {None, colour})), None)
         if known is None:
-            sprite = None if SUBJECTS.get(name) is subject else subject
+            moved = _move(words, phrase, subject)
+            sprite = None if SUBJECTS.get(name) is moved else moved
             cast[name, colour] = Role(name, count or _plain_count(words, phrase, before, subject), colour, 1.0, sprite)
         elif colour is not None:
             cast[known] = replace(cast[known], colour=colour)
     return list(cast.values())
+
+
+def _move(words: Sequence[str], phrase: Found, subject: Subject) -> Subject:
+    """Return a subject that moves as the words beside it say: "a falling apple", "pigs fly"."""
+    beside = {*words[max(0, phrase.start - 1) : phrase.start], *words[phrase.end : phrase.end + 1]}
+    if not FALLS.isdisjoint(beside) and subject.habitat is not Habitat.UNDERWATER:
+        return replace(subject, habitat=Habitat.FIXED, motion=Motion.FALL)
+    if not FLIES.isdisjoint(beside) and subject.habitat in GROUNDED and not subject.is_person:
+        return replace(subject, habitat=Habitat.AIR, motion=Motion.FLY)
+    return subject
 
 
 def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:

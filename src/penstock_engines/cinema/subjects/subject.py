@@ -39,6 +39,7 @@ class Motion(StrEnum):
     HOVER = "hover"
     CLIMB = "climb"
     DRIFT = "drift"
+    FALL = "fall"
     STAND = "stand"
     SWAY = "sway"
 
