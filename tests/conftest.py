@@ -150,7 +150,7 @@ def weights() -> Path:
     """The folder of the built-in models' weights: of PENSTOCK_WEIGHTS, else where `penstock models pull` puts them."""
     environ = {"PENSTOCK_WEIGHTS": os.environ.get("PENSTOCK_WEIGHTS", "")}
     folder = load(None, environ, {}).weights
-    if not (folder / "minilm.onnx").is_file():
+    if not all((folder / name).is_file() for name in ("minilm.onnx", "cast-pictures.zip", "cast-words.zip")):
         pytest.fail(f"No weights in {folder}: run `penstock models pull`, or set PENSTOCK_WEIGHTS to their folder.")
     return folder
 

@@ -148,7 +148,9 @@ def _detect(
         for code, language in languages.items()
         if code != ENGLISH
     }
-    best = max(scores, key=scores.__getitem__)
+    most = max(scores.values())
+    tied = [code for code, score in scores.items() if score == most]
+    best = max(tied, key=lambda code: sum(word in book.read(code) for word in words) if book and most else 0)
     if scores[best] > english and scores[best] * 3 >= len(words):
         return best
     if english * 3 >= len(words) or book is None:
