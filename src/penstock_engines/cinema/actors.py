@@ -15,10 +15,8 @@ from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.splat import SPOT, lay_picture, place_picture, shine, splat
 from penstock_engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
 from penstock_engines.cinema.scene import Scene, Surface
-from penstock_engines.cinema.subjects import Habitat, Motion, Sprite, draw_step
+from penstock_engines.cinema.subjects import STEPS, Habitat, Motion, Sprite, draw_step
 
-STEPS = 32
-"""Number of pictures in a loop."""
 Factors: TypeAlias = NDArray[np.float64]
 """Factors for blue, green, red and alpha."""
 
@@ -37,7 +35,8 @@ class Wardrobe:
 
     def pick(self, phase: float) -> Sprite:
         """Return the picture at a phase of the loop."""
-        step = round(phase * STEPS) % STEPS
+        every = STEPS // self._subject.steps
+        step = round(phase * self._subject.steps) % self._subject.steps * every
         if step not in self._ready:
             raw = draw_step(self._subject, step, self.pixels, self._colour)
             x, y, width, height = cv2.boundingRect(np.ascontiguousarray(raw.picture[..., 3]))

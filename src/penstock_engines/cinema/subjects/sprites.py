@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from penstock_engines.cast.album import TONES, Album
 from penstock_engines.cinema.paint.brush import Brush, Colour
-from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Subject
+from penstock_engines.cinema.subjects.subject import STEPS, Draw, Habitat, Look, Motion, Subject
 
 PLAIN: Colour = (128, 128, 128)
 ROOM = 0.14
@@ -162,6 +162,8 @@ def make_sprite(album: Album, symbol: str, name: str, seed: int) -> Subject:
         is_person=traits.is_person,
         is_bust=traits.is_bust,
         turns=traits.faces_left,
+        steps=1 if traits.motion is Motion.STAND and not traits.is_person else STEPS // 2,
+        finer=1,
         draw=_move_picture(picture, traits, look),
         box=(-wide / 2 - ROOM, -rise - ROOM, wide / 2 + ROOM, 1 - rise + ROOM),
         look=look,
@@ -170,25 +172,34 @@ def make_sprite(album: Album, symbol: str, name: str, seed: int) -> Subject:
 
 def _move_picture(picture: NDArray[np.uint8], traits: Traits, natural: Look) -> Draw:
     """Return a function that draws a picture at a phase of its movement."""
-    height, width = picture.shape[:2]
-    foot = (width / 2, height / 2 if traits.habitat in {Habitat.AIR, Habitat.UNDERWATER} else float(height))
+    foot = (0.5, 0.5 if traits.habitat in {Habitat.AIR, Habitat.UNDERWATER} else 1.0)
 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         degrees, stretch, lift = _pose(traits, phase * 2 * math.pi)
         unit = float(brush.matrix[0, 0])
-        scale = unit / height
+        drawn = picture if look is natural else recolour(picture, look.main)
+        drawn = _shrink(drawn, unit)
+        height, width = drawn.shape[:2]
         turn = math.radians(degrees)
-        matrix = np.array(
-            [[math.cos(turn), -math.sin(turn) * stretch], [math.sin(turn), math.cos(turn) * stretch]]
-        ) * np.float64(scale)
+        matrix = np.array([[math.cos(turn), -math.sin(turn) * stretch], [math.sin(turn), math.cos(turn) * stretch]])
+        matrix *= unit / height
         target = np.array([float(brush.origin[0]), float(brush.origin[1]) - lift * unit])
-        shift = target - matrix @ np.array(foot)
-        coloured = picture if look is natural else recolour(picture, look.main)
+        shift = target - matrix @ np.array([foot[0] * width, foot[1] * height])
         size = (brush.picture.shape[1], brush.picture.shape[0])
         whole = np.concatenate([matrix, shift[:, None]], axis=1)
-        brush.picture[:] = cv2.warpAffine(coloured, whole, size, flags=cv2.INTER_CUBIC if scale > 1 else cv2.INTER_AREA)
+        moved = np.asarray(cv2.warpAffine(drawn, whole, size, flags=cv2.INTER_LINEAR), np.uint8)
+        brush.picture[:] = moved
 
     return draw
+
+
+def _shrink(picture: NDArray[np.uint8], height: float) -> NDArray[np.uint8]:
+    """Return a large picture at a height in pixels. Turning it while it is large would make its edges flicker."""
+    scale = height / picture.shape[0]
+    if scale >= 1:
+        return picture
+    size = (max(1, round(picture.shape[1] * scale)), max(1, round(height)))
+    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def _pose(traits: Traits, angle: float) -> tuple[float, float, float]:

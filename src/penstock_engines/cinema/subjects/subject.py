@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Picture, mix
 
+STEPS = 32
+"""Number of moments in a loop."""
 BLACK: Colour = (24, 22, 30)
 WHITE: Colour = (255, 255, 255)
 
@@ -86,6 +88,10 @@ class Subject:
     is_person: bool = False
     is_bust: bool = False
     """True if it is drawn down to the chest, so that it belongs at the lower edge of the frame."""
+    steps: int = STEPS
+    """Number of different pictures in its loop, 1 for a thing that never moves."""
+    finer: int = 2
+    """Factor by which it is drawn larger and then shrunk, for clean edges."""
     turns: bool = True
     """False if its mirror image would look wrong, as of letters."""
     draw: Draw
