@@ -13,7 +13,7 @@ TIMEOUT_SECONDS = 60
 
 def download(package: str, version: str, folder: Path) -> None:
     """Write the tarball into the folder, under the name that npm gives it. The caller checks its bytes."""
-    registry = os.environ.get("npm_config_registry", REGISTRY).rstrip("/")
+    registry = os.environ.get("npm_config_registry", REGISTRY).rstrip("/")  # noqa: SIM112  as npm spells it
     base = package.rpartition("/")[2]
     name = f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz"
     address = f"{registry}/{package}/-/{base}-{version}.tgz"

@@ -18,18 +18,18 @@ MODEL = ("minilm.onnx", "minilm-tokenizer.json")
 
 
 @pytest.fixture
-def read(weights: Path):
+def read(cast_weights: Path):
     def read(prompt: str, *, people: bool = True) -> Reading:
-        return read_prompt(prompt, people=people, weights=weights)
+        return read_prompt(prompt, people=people, weights=cast_weights)
 
     return read
 
 
 @pytest.fixture
-def without_cast(weights: Path, tmp_path: Path) -> Path:
+def without_cast(cast_weights: Path, tmp_path: Path) -> Path:
     """Weights of the language model alone."""
     for name in MODEL:
-        (tmp_path / name).symlink_to(weights / name)
+        (tmp_path / name).symlink_to(cast_weights / name)
     return tmp_path
 
 
@@ -173,17 +173,17 @@ def test_without_the_cast_its_nouns_are_only_listed(without_cast: Path):
 
 
 @pytest.mark.parametrize("name", ["cast-pictures.zip", "cast-words.zip", "cast-groups.json"])
-def test_a_broken_cast_is_none(weights: Path, tmp_path: Path, name: str):
+def test_a_broken_cast_is_none(cast_weights: Path, tmp_path: Path, name: str):
     for file in (*MODEL, album.PICTURES, album.GROUPS, wordbook.WORDS):
-        (tmp_path / file).symlink_to(weights / file)
+        (tmp_path / file).symlink_to(cast_weights / file)
     (tmp_path / name).unlink()
     (tmp_path / name).write_bytes(b"nothing")
     assert drawn(read_prompt("A fox and a croissant", people=True, weights=tmp_path)) == {"fox": 1}
 
 
-def test_a_film_says_what_it_does_not_show(tmp_path: Path, weights: Path):
+def test_a_film_says_what_it_does_not_show(tmp_path: Path, cast_weights: Path):
     wish = VideoWish(prompt="a croissant and a scalpel", width=160, height=90, seconds=1, lossless=False, people=True)
-    warnings = make_video(wish, tmp_path, weights, lambda _: None).warnings
+    warnings = make_video(wish, tmp_path, cast_weights, lambda _: None).warnings
     assert len(warnings) == 2
     assert warnings[1].startswith("Not drawn: scalpel")
 
@@ -251,8 +251,8 @@ def test_letters_are_never_mirrored(read):
     assert read("an ambulance").script.cast[0].player.turns
 
 
-def test_every_member_of_the_cast_can_be_drawn(weights: Path):
-    cast = cast_search.open_cast(weights)
+def test_every_member_of_the_cast_can_be_drawn(cast_weights: Path):
+    cast = cast_search.open_cast(cast_weights)
     assert cast is not None
     symbols = sorted(cast.names.name_of)
     assert len(symbols) > 900

@@ -22,9 +22,9 @@ NOWHERE = Path("no such folder")
 
 
 @pytest.fixture
-def read(weights: Path):
+def read(cast_weights: Path):
     def read(prompt: str) -> Script:
-        return read_prompt(prompt, people=True, weights=weights).script
+        return read_prompt(prompt, people=True, weights=cast_weights).script
 
     return read
 

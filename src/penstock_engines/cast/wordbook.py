@@ -110,7 +110,7 @@ class Names:
     def find_by_topic(self, word: str) -> str | None:
         """Return the likeliest symbol that has a folded word as a keyword only."""
         for form in self._forms(word):
-            topics = self._topics.get(form, ())
+            topics = self._topics.get(form, [])
             if 0 < len(topics) <= MAX_SHARED:
                 return topics[0]
         return None

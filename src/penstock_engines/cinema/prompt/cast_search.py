@@ -130,7 +130,7 @@ def open_cast(weights: Path) -> Cast | None:
 
 def search(text: Text, found: Sequence[Found], cast: Cast) -> dict[tuple[str, ...], str]:
     """Return the symbols of the phrases of a text that name one of the cast, such as "fire engine" and "cupcakes"."""
-    phrases = {(word,): symbol for word, symbol in text.symbols.items()}
+    phrases: dict[tuple[str, ...], str] = {(word,): symbol for word, symbol in text.symbols.items()}
     words = text.words
     for size in range(PHRASE_WORDS, 1, -1):
         for start in range(len(words) - size + 1):
@@ -163,9 +163,9 @@ def _find_better(words: Sequence[str], found: Sequence[Found], cast: Cast) -> It
             continue
         following = words[phrase.end] if phrase.end < len(words) else "."
         is_storm = word in STORMS and not phrase.is_a(Kind.SUBJECT)
-        is_fruit = phrase.texts.keys() == {Kind.COLOUR} and (not following.isalpha() or following in LINKS)
+        is_fruit = set(phrase.texts) == {Kind.COLOUR} and (not following.isalpha() or following in LINKS)
         symbol = cast.find_exactly(word) or ""
-        is_loose = phrase.texts.keys() == {Kind.SUBJECT} and not _is_drawn_better((word,), (), cast, symbol)
+        is_loose = set(phrase.texts) == {Kind.SUBJECT} and not _is_drawn_better((word,), (), cast, symbol)
         if is_storm or is_fruit or is_loose:
             yield phrase.start
 
