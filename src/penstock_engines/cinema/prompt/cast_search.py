@@ -13,7 +13,7 @@ from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text, list_synonyms
 from penstock_engines.cinema.prompt.lexicon import PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import Found, Kind
-from penstock_engines.cinema.prompt.roles import SUBJECT_OF
+from penstock_engines.cinema.prompt.roles import BURNING, SUBJECT_OF
 from penstock_engines.cinema.subjects import Subject
 from penstock_engines.cinema.subjects.sprites import is_drawable, make_sprite
 
@@ -138,6 +138,8 @@ def search(text: Text, found: Sequence[Found], cast: Cast) -> dict[tuple[str, ..
             symbol = cast.find_exactly(" ".join(part)) if all(word.isalpha() for word in part) else None
             if symbol and not _is_drawn_better(part, found, cast, symbol):
                 phrases[part] = symbol
+    fire = cast.names.find_name("fire")
+    phrases |= {(word,): fire for word in words if fire and word in BURNING}
     unknown = find_nouns(words, found, cast.has) if text.language.code == ENGLISH else ()
     for index in (*_find_better(words, found, cast), *_find_named(text, found, cast), *unknown):
         loose = cast.find(words[index])

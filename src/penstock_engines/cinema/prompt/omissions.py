@@ -15,7 +15,7 @@ from penstock_engines.cinema.prompt.setting import is_scenery, places_near
 from penstock_engines.cinema.script import Role, Script
 from penstock_engines.cinema.subjects import SUBJECTS
 
-NEAR = 0.5
+NEAR = 0.55
 """Closeness in meaning at which something is offered as the nearest."""
 MAX_LISTED = 12
 EVERYWHERE = frozenset({"sky", "skies", "air", "horizon", "ground", "light", "sun", "cloud", "clouds", "shadow"})

@@ -54,6 +54,7 @@ NO_NOUNS = STOPS | NEGATIONS | ARTICLES | {"of", "slowly", "fast"}
 ROLES_AT_MOST = 5
 MAX_UNKNOWN_WORDS = 24  # words whose meaning is looked up
 PLACE_NEAR = 0.28  # closeness at which a place in no lexicon is chosen
+PLACE_LIKELY = 0.34  # closeness at which it is chosen for a member of the cast
 PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
 DEFAULT_CAMERAS = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 CLOSE_UPS = frozenset({"close up", "closeup", "macro", "macro shot", "extreme close up", "portrait shot"})
@@ -239,8 +240,8 @@ def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | 
     home = find_home(cast)
     places = guessed.places.items() if guessed else ()
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
-    at_home = home and not cast[0].sprite  # most of the cast is at home anywhere
-    if nearness >= (PLACE_SURE if at_home else PLACE_NEAR):
+    anywhere = bool(home) and cast[0].sprite is not None  # most of the cast is at home anywhere
+    if nearness >= (PLACE_LIKELY if anywhere else PLACE_SURE if home else PLACE_NEAR):
         return best
     return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), _first(found, Kind.WEATHER, WEATHERS))
 

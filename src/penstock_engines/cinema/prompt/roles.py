@@ -51,8 +51,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "skateboarder": "skateboarding",
         "diver": "scuba diving, snorkelling, snorkeling",
         "sailboat": "sailing",
-        "horse": "donkey, donkeys, mule, mules, steed, steeds",
-        "cow": "bison, buffalo, buffaloes, yak, yaks",
+        "horse": "mule, mules, steed, steeds",
+        "cow": "buffalo, buffaloes, yak, yaks",
         "leopard": "cougar, puma, bobcat",
         "ship": "vessel, vessels",
         "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
@@ -60,9 +60,9 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, accordionist",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
         "corgis, chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
-        "child": "baby, babies, infant, pupil, student, students",
-        "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
-        "woman": "she, nurse, actress, mum, mom",
+        "child": "baby, babies, infant",
+        "man": "someone, somebody, crowd, crowds, he",
+        "woman": "she, actress, mum, mom",
         "old man": "grandma, granny",
     }
 )
@@ -76,9 +76,11 @@ ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailb
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
+BURNING = frozenset({"burning", "ablaze", "blazing"})
+"""Words for a fire at the thing beside them."""
 FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
 FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
-GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD})
+GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD, Habitat.UNDERWATER, Habitat.WATER})
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
 SUBJECT_OF = {
     **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
@@ -143,7 +145,8 @@ def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Ite
     named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
     alone = all(_is_plant(phrase, nouns) for phrase in named)
     for phrase, following in itertools.zip_longest(named, named[1:]):
-        if following and _is_same(words, phrase, following, nouns):
+        burns = phrase.texts[Kind.SUBJECT] in BURNING
+        if following and not burns and _is_same(words, phrase, following, nouns):
             continue
         before = begin_noun(words, found, phrase)
         link = words[before - 1] if before else ""
