@@ -94,6 +94,9 @@ class Actor(Plane):
         target = frame
         if self._afloat or self._leaps:
             target = self._touch_water(frame, lit, left, top, moment, wide)
+        if self._part.subject.glows and self._light.darkness > 0.2:
+            tall = sprite.picture.shape[0] * size
+            shine(frame, x, y - tall * 0.45, tall * 1.3, (255, 150, 70), 0.55 * self._light.darkness)
         lay_picture(target, lit, left, top)
         if self._part.subject.motion is Motion.DRIVE and self._light.darkness > 0.3:
             self._shine_ahead(frame, x, y, wide, sprite.picture.shape[0] * size)
@@ -209,6 +212,8 @@ def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:
     key = [max(part_key, 126 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
     plain = np.array([*(value * (1 - far) for value in key[::-1]), 1.0])
     air = np.array([*(value / 255 * far for value in light.air[::-1]), 0.0])
+    if part.subject.glows:
+        plain = np.ones(4)
     low = 1 - light.sun_height
     strength = 0.15 + 0.5 * light.shine * low * (1 - 0.5 * light.darkness)
     rim = np.array([*(value / 255 * strength for value in mix(light.sun, light.horizon, 0.4)[::-1]), 0.0])

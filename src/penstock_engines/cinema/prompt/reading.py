@@ -59,7 +59,7 @@ PLACE_SURE = 0.42  # closeness at which it is chosen over the home of the cast
 DEFAULT_CAMERAS = (Camera.PAN_RIGHT, Camera.PUSH_IN, Camera.PAN_LEFT)
 CLOSE_UPS = frozenset({"close up", "closeup", "macro", "macro shot", "extreme close up", "portrait shot"})
 CLOSE_UP_SCALE = 1.9
-SMALL, SMALL_SCALE = 0.22, 0.68
+SMALL, SMALL_SCALE = 0.25, 0.65
 """Height of small things, and their scale beside others."""
 FREELY = "Nothing in the prompt was recognised: the clip was drawn freely."
 WORDS_ONLY = "The weights of the language model are missing: the prompt was read by its words only."

@@ -86,6 +86,7 @@ KINDS: Mapping[int, Traits] = MappingProxyType(
     }
 )
 """Traits by the number of a kind. A kind without traits is a sign or a flag and is not drawn."""
+GLOWING = frozenset("🔥💡🕯🪔🎇🧨🌈🏮🔦🎃💥🎆🌠🚨")
 STILL = _thing(0.26)
 HOPPER = Traits(Habitat.GROUND, Motion.HOP, 0.2)
 ONE_BY_ONE: Mapping[str, Traits] = MappingProxyType(
@@ -161,6 +162,7 @@ def make_sprite(album: Album, symbol: str, name: str, seed: int) -> Subject:
         size=size,
         is_person=traits.is_person,
         is_bust=traits.is_bust,
+        glows=symbol in GLOWING,
         turns=traits.faces_left,
         steps=1 if traits.motion is Motion.STAND and not traits.is_person else STEPS // 2,
         finer=1,

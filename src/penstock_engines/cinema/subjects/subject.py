@@ -88,6 +88,8 @@ class Subject:
     is_person: bool = False
     is_bust: bool = False
     """True if it is drawn down to the chest, so that it belongs at the lower edge of the frame."""
+    glows: bool = False
+    """True if it shines by itself, so that the night does not darken it."""
     steps: int = STEPS
     """Number of different pictures in its loop, 1 for a thing that never moves."""
     finer: int = 2
