@@ -18,10 +18,14 @@ MAX_SHARED = 7
 STEM_LETTERS = 4
 """Letters of the shortest stem that is looked up in place of an inflected word."""
 MAX_ENDING = 2
+VOWELS = frozenset("aeiouy\u0430\u0435\u0438\u043e\u0443\u044b\u044e\u044f\u0439\u044c")
+"""Letters that end a noun in its plain form, where another form has another ending."""
 LINKS = re.compile(" (?:with|of|in|on|without) ")
 """Words of English after which a name only describes."""
 HEAD_LAST = frozenset({"en", "de", "nl", "sv", "da", "no", "nn", "fi", "hu", "et", "tr", "is"})
 """Languages in which the last word of a name is its noun. In the others it is the first."""
+UNSPACED = frozenset({"ja", "zh"})
+"""Languages without spaces between words."""
 COMMON = ("en", "es", "fr", "de", "pt", "it", "nl", "ru", "pl", "sv", "da", "no", "fi", "cs", "tr", "uk", "id", "vi")
 """Languages that come first when several know a prompt's words equally well."""
 COMPOUNDING = frozenset({"de", "nl", "sv", "da", "no", "nn", "fi", "is"})
@@ -124,7 +128,9 @@ class Names:
         loose = () if self.language in HEAD_LAST else topics
         inside = (symbol for symbol in loose if word in fold(self.name_of[symbol]).split())
         scenes = (symbol for symbol in topics if symbol in SCENES)
-        return next(chain(scenes, heads, inside), None)
+        opened = topics if self.language in UNSPACED else ()
+        prefixed = (symbol for symbol in opened if self.name_of[symbol].startswith(word))
+        return next(chain(scenes, heads, inside, prefixed), None)
 
     def _forms(self, word: str) -> Iterator[str]:
         """Yield a word, and the words that it may be a form of."""
@@ -132,6 +138,8 @@ class Names:
         if self.language == ENGLISH:
             yield from singular_forms(word)
             return
+        if self.language == "fr" and word.endswith("aux"):
+            yield word[:-3] + "al"
         for cut in range(1, MAX_ENDING + 1):
             stem = word[:-cut]
             if self.language == "ko" and stem:
@@ -146,7 +154,8 @@ class Names:
         for other in self._sorted[start : start + 12]:
             if not other.startswith(stem):
                 return
-            if len(other) - len(stem) <= min(cut, 2):
+            ending = other[len(stem) :]
+            if not ending or (len(ending) <= cut and ending in VOWELS):
                 yield other
 
     def _find_in_compound(self, word: str) -> str | None:

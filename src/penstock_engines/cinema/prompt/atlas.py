@@ -15,6 +15,8 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rooftops": ("city skyline",),
         "bridge": ("river valley", "city skyline"),
         "crossroads": ("city street",),
+        "alley": ("city street",),
+        "alleyway": ("city street",),
         "traffic jam": ("city street", "highway"),
         "market": ("city street",),
         "town": ("city street", "village", "harbour"),

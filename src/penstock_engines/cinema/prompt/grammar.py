@@ -14,7 +14,7 @@ ARTICLES = frozenset(
         *("some", "any", "each", "every", "no", "another", "both", "several"),
     )
 )
-VERB_ENDINGS = ("s", "es", "ed", "d", "ing", "ies", "ied")
+VERB_ENDINGS = ("s", "es", "ed", "d", "ing")
 NAMING = (Kind.SUBJECT, Kind.PLACE, Kind.PARTICLES, Kind.TIME, Kind.WEATHER)
 
 
@@ -68,7 +68,8 @@ def _tag_word(words: Sequence[str], index: int, tags: Sequence[Tag], *, named: b
     if word in _words("adjectives") and not (named and opened and _ends_noun(words, index)):
         return Tag.ADJECTIVE
     if _is_verb(word):
-        return _tag_verb(word, opened=opened)
+        after_verb = named and bool(tags) and tags[-1] is Tag.VERB
+        return Tag.NOUN if after_verb else _tag_verb(word, opened=opened)
     if not named and word.endswith(("ly", "ing", "ed")):
         return Tag.ADJECTIVE if opened else Tag.OTHER
     return Tag.VERB if not opened and _acts(words, index, tags) else Tag.NOUN
@@ -97,6 +98,8 @@ def _is_verb(word: str) -> bool:
     verbs = _words("verbs")
     if word in verbs:
         return True
+    if word.endswith(("ies", "ied")):
+        return word[:-3] + "y" in verbs
     for ending in VERB_ENDINGS:
         stem = word.removesuffix(ending)
         if stem != word and not verbs.isdisjoint({stem, stem + "e", stem + "y", stem[:-1]}):

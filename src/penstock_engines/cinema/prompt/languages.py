@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from penstock_engines.cast.wordbook import ENGLISH, SCENES, Names, Wordbook, fold
+from penstock_engines.cast.wordbook import ENGLISH, SCENES, UNSPACED, Names, Wordbook, fold
 from penstock_engines.cinema.prompt.lexicon import COLOURS
 from penstock_engines.cinema.prompt.phrases import simplify
 
@@ -43,7 +43,6 @@ UNKNOWN = "~"
 """Prefix of a word that has no English, so that it is not read as English."""
 PHRASE_WORDS = 4
 UNSPACED_LETTERS = 8
-UNSPACED = frozenset({"ja", "zh"})
 ADJECTIVE_LAST = frozenset({"fr", "es", "it", "pt", "ca", "ro"})
 """Languages with most adjectives after the noun."""
 PARTICLES = "のをがとはにでもへやか、。,."

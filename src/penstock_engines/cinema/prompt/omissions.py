@@ -8,7 +8,7 @@ from penstock_engines.cast.wordbook import ENGLISH
 from penstock_engines.cinema.prompt.cast_search import Cast
 from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text
-from penstock_engines.cinema.prompt.lexicon import PARTICLES
+from penstock_engines.cinema.prompt.lexicon import PARTICLES, STOPS
 from penstock_engines.cinema.prompt.phrases import Found, Kind, is_negated
 from penstock_engines.cinema.prompt.roles import KIN, Nouns
 from penstock_engines.cinema.prompt.setting import is_scenery, places_near
@@ -19,6 +19,25 @@ NEAR = 0.55
 """Closeness in meaning at which something is offered as the nearest."""
 MAX_LISTED = 12
 EVERYWHERE = frozenset({"sky", "skies", "air", "horizon", "ground", "light", "sun", "cloud", "clouds", "shadow"})
+COLOURED_THINGS = frozenset(
+    (
+        *("lavender", "lilac", "honey", "chocolate", "amber", "emerald", "ruby", "sapphire", "jade", "ivory", "gold"),
+        *(
+            "silver",
+            "copper",
+            "ginger",
+            "salmon",
+            "lemon",
+            "tangerine",
+            "apricot",
+            "lime",
+            "peach",
+            "chestnut",
+            "cream",
+        ),
+    )
+)
+"""Words for colours that are also things."""
 OFFERED = (
     *("ladder", "chair", "door", "window", "bed", "bucket", "rope", "mirror", "basket", "wheel", "broom", "anchor"),
     *("bread", "cheese", "pot of food", "fork and knife", "bottle with popping cork", "wine glass", "carrot", "potato"),
@@ -56,7 +75,7 @@ def find_omissions(
     for phrase in found:
         describes = phrase.is_a(Kind.SUBJECT) and phrase.end in nouns_at
         if phrase.end > phrase.start and not (phrase.negated or describes or _is_kin(text.words, phrase)):
-            if _is_shown(phrase, script, nouns):
+            if _is_shown(phrase, script, nouns, is_thing=_is_thing(text.words, phrase)):
                 continue
             source = " ".join(dict.fromkeys(text.sources[phrase.start : phrase.end]))
             english = None if phrase.is_a(Kind.PLACE) else " ".join(text.words[phrase.start : phrase.end])
@@ -65,9 +84,17 @@ def find_omissions(
     return list(unique.values())[:MAX_LISTED]
 
 
-def _is_shown(phrase: Found, script: Script, nouns: Nouns) -> bool:
+def _is_thing(words: Sequence[str], phrase: Found) -> bool:
+    """Return whether a word for a colour stands for the thing that has it, as in "bees on lavender"."""
+    following = words[phrase.end] if phrase.end < len(words) else "."
+    return phrase.texts.get(Kind.COLOUR) in COLOURED_THINGS and (not following.isalpha() or following in STOPS)
+
+
+def _is_shown(phrase: Found, script: Script, nouns: Nouns, *, is_thing: bool) -> bool:
     """Return whether the script has what a phrase names. A phrase that names no thing is always shown."""
     texts = phrase.texts
+    if phrase.is_a(Kind.COLOUR) and is_thing:
+        return False
     if Kind.PARTICLES in texts:
         return PARTICLES[texts[Kind.PARTICLES]] is script.particles
     if phrase.is_a(Kind.TIME, Kind.WEATHER, Kind.CAMERA, Kind.VIEWPOINT) or not phrase.is_a(Kind.SUBJECT, Kind.PLACE):

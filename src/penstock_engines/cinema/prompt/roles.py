@@ -60,7 +60,7 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, accordionist",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
         "corgis, chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
-        "child": "baby, babies, infant",
+        "child": "baby, babies, infant, grandson, granddaughter, grandchild, grandchildren",
         "man": "someone, somebody, crowd, crowds, he",
         "woman": "she, actress, mum, mom",
         "old man": "grandma, granny",
