@@ -203,6 +203,8 @@ WEAK = frozenset(
         "table",
         "bed",
         "window",
+        "alley",
+        "alleyway",
     }
     | {
         "palm tree",

@@ -76,7 +76,7 @@ ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailb
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
-BURNING = frozenset({"burning", "ablaze", "blazing"})
+BURNING = frozenset({"burning", "ablaze"})
 """Words for a fire at the thing beside them."""
 FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
 FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
