@@ -224,6 +224,7 @@ def test_young_ones_are_small_and_of_their_parents_kind(read):
     roles = read("A humpback whale and her calf in the sea").script.cast
     assert [role.subject for role in roles] == ["whale", "young whale"]
     assert roles[1].player.size < roles[0].player.size
+    assert drawn(read("Two baby pandas")) == {"young panda": 2}
     assert drawn(read("Three lion cubs on the savanna")) == {"young lion": 3}
     assert drawn(read("A woman and her baby in a park")) == {"woman": 1, "child": 1}
 

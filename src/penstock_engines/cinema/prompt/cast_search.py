@@ -18,7 +18,7 @@ from penstock_engines.cinema.subjects import Subject
 from penstock_engines.cinema.subjects.sprites import is_drawable, make_sprite
 
 PHRASE_WORDS = 3
-CLOSE = 0.55
+CLOSE = 0.6
 """Closeness in meaning at which a keyword is taken for the thing itself."""
 STORMS = frozenset({"tornado", "tornadoes", "tornados", "twister"})
 """Weather that the cast shows, and no scene does."""
@@ -62,7 +62,8 @@ BY_HAND = frozenset(
         ),
         *("sauropod", "singer", "singers", "flying saucer", "santa claus", "cherry blossom", "palm tree", "red apple"),
         *("birthday cake", "ski", "skis", "bow", "fog", "rock", "rocks", "wood", "ice", "carousel", "slide", "mate"),
-        *("guide", "seat", "label", "link", "mechanical", "balance", "straight"),
+        *("guide", "seat", "label", "link", "mechanical", "balance", "straight", "suit"),
+        *("suits", "machine", "air"),
     )
 )
 """Words whose drawing by hand, or whose place in the scene, is better than the cast's picture."""

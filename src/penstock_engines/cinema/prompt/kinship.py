@@ -30,6 +30,7 @@ YOUNG = frozenset(
 OWNERS = frozenset({"its", "her", "his", "their"})
 REACH = 3  # words from the owner to the young, such as "her three little cubs"
 YOUNG_SCALE = 0.55
+YOUNG_PREFIX = "young "
 CHILD = "child"
 
 
@@ -37,6 +38,10 @@ def find_young(
     words: Sequence[str], found: Sequence[Found], nouns: Mapping[str, Subject]
 ) -> Iterator[tuple[tuple[str, ...], Subject]]:
     """Yield the words for young animals, each with its parent's subject in small. After a person it is a child."""
+    for phrase in found:
+        if phrase.is_a(Kind.SUBJECT) and words[max(0, phrase.start - 1)] == "baby" and phrase.start:
+            parent = nouns[phrase.texts[Kind.SUBJECT]]
+            yield tuple(words[phrase.start - 1 : phrase.end]), _make_young(parent, nouns[CHILD], words[phrase.end - 1])
     subjects = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT)]
     for index, word in enumerate(words):
         before = [phrase for phrase in subjects if phrase.end <= index]
@@ -55,5 +60,5 @@ def _make_young(parent: Subject, child: Subject, word: str) -> Subject:
     if parent.habitat in {Habitat.ROAD, Habitat.RAIL, Habitat.FIXED}:
         return parent
     singular = {"calves": "calf", "puppies": "puppy", "babies": "baby"}.get(word, word.removesuffix("s"))
-    name = f"young {parent.name}"
+    name = YOUNG_PREFIX + parent.name
     return replace(parent, name=name, words=(name, word, singular), size=parent.size * YOUNG_SCALE)

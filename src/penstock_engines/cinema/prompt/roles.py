@@ -57,7 +57,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "ship": "vessel, vessels",
         "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
         "teapot": "tea, cup of tea",
-        "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, accordionist",
+        "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, band, "
+        "bands, jazz band, rock band, orchestra",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
         "corgis, chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
         "child": "baby, babies, infant, grandson, granddaughter, grandchild, grandchildren",
@@ -195,7 +196,7 @@ def _plain_count(words: Sequence[str], phrase: Found, before: int, subject: Subj
     noun = words[phrase.end - 1]
     text = phrase.texts[Kind.SUBJECT]
     if " of " in text and subject.name in SUBJECTS:
-        return COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
+        return 1 if text.startswith("cup ") else COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
     same = subject.words
     singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}
     if noun in IRREGULAR or (noun.endswith("s") and not singulars.isdisjoint(same)):

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORDS, NEARBY, REFINED, SUGGESTED, WEAK
+from penstock_engines.cinema.prompt.kinship import YOUNG_PREFIX
 from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.scene import Surface
@@ -110,4 +111,4 @@ def find_home(cast: Sequence[Role]) -> str | None:
     if not cast:
         return None
     subject = cast[0].player
-    return HOMES.get(subject.name, HABITAT_HOMES[subject.habitat])
+    return HOMES.get(subject.name.removeprefix(YOUNG_PREFIX), HABITAT_HOMES[subject.habitat])
