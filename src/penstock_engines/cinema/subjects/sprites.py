@@ -87,6 +87,7 @@ KINDS: Mapping[int, Traits] = MappingProxyType(
 )
 """Traits by the number of a kind. A kind without traits is a sign or a flag and is not drawn."""
 GLOWING = frozenset("🔥💡🕯🪔🎇🧨🌈🏮🔦🎃💥🎆🌠🚨")
+RAINBOW, RAINBOW_OPACITY = "🌈", 0.62
 STILL = _thing(0.26)
 HOPPER = Traits(Habitat.GROUND, Motion.HOP, 0.2)
 ONE_BY_ONE: Mapping[str, Traits] = MappingProxyType(
@@ -147,6 +148,10 @@ def make_sprite(album: Album, symbol: str, name: str, seed: int) -> Subject:
     traits = ONE_BY_ONE.get(symbol[0]) or KINDS[album.kind(symbol)]
     tone = 1 + seed % (len(TONES) - 1) if traits.is_person else 0
     picture = album.picture(symbol, tone)
+    if symbol == RAINBOW:  # the picture is half of the arch
+        half = picture[:, : -picture.shape[1] // 16]  # without its rounded edge
+        whole = np.concatenate([half, half[:, ::-1]], axis=1)
+        picture = (whole * np.float32(RAINBOW_OPACITY)).astype(np.uint8)
     if traits.faces_left:
         picture = np.ascontiguousarray(picture[:, ::-1])
     wide = picture.shape[1] / picture.shape[0]
