@@ -155,6 +155,14 @@ def weights() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def cast_weights(weights: Path) -> Path:
+    """The folder of weights, with the cast of films in it."""
+    if not all((weights / name).is_file() for name in ("cast-pictures.zip", "cast-words.zip", "cast-groups.json")):
+        pytest.fail(f"No cast of films in {weights}: run `penstock models pull video`.")
+    return weights
+
+
 def migrate(url: str) -> None:
     """Give a store the newest schema."""
     engine = make_engine(url)

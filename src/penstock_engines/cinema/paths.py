@@ -20,12 +20,14 @@ LOOPS: dict[Motion, float] = {
     Motion.HOVER: 1.5,
     Motion.CLIMB: 1.6,
     Motion.DRIFT: 0.3,
+    Motion.FALL: 0.4,
     Motion.STAND: 0.4,
     Motion.SWAY: 0.35,
 }
 """Loops of its movement that an actor makes in a second."""
 
 
+ON_GROUND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
 LEAN = 18.0
 """Degrees by which a climbing subject is drawn leaning to the right."""
 
@@ -73,8 +75,8 @@ def choose_path(part: Part) -> Path:
     if motion is Motion.CLIMB:
         return _soar(part) if surface in (Surface.SPACE, Surface.SKY, Surface.UNDERWATER) else _climb(part)
     if surface is Surface.SPACE:
-        return _tumble(part) if habitat in (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.WATER) else _fly(part)
-    if surface is Surface.SKY and habitat in (Habitat.ROAD, Habitat.WATER, Habitat.RAIL, Habitat.GROUND):
+        return _tumble(part) if habitat in (*ON_GROUND, Habitat.WATER) else _fly(part)
+    if surface is Surface.SKY and habitat in (*ON_GROUND, Habitat.WATER):
         return _glide(part)
     if habitat is Habitat.UNDERWATER and surface is Surface.WATER:
         return _leap(part)
@@ -83,7 +85,7 @@ def choose_path(part: Part) -> Path:
 
 def stays_on_ground(part: Part) -> bool:
     """Return whether it throws a shadow where it stands."""
-    grounded = part.subject.habitat in (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED, Habitat.WATER)
+    grounded = part.subject.habitat in (*ON_GROUND, Habitat.WATER) and not part.subject.is_bust
     afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
     return grounded and not afloat and part.surface not in (Surface.SPACE, Surface.SKY)
 
@@ -287,6 +289,20 @@ def _tumble(part: Part) -> Path:
     return path
 
 
+def _fall(part: Part) -> Path:
+    """Fall from the sky halfway through the clip, and bounce once."""
+    start, lands = 0.12 * part.seconds, 0.5 * part.seconds
+    high = part.line - part.view.top + part.height
+
+    def path(seconds: float) -> Pose:
+        since = max(0.0, seconds - start) / (lands - start)
+        bounce = 0.06 * math.sin(math.pi * min(1.0, (since - 1) * 2)) if since > 1 else 0.0
+        lift = high * (1 - since**2) if since <= 1 else bounce
+        return Pose(part.middle, part.line - lift, part.ahead * 40 * (1 - min(1.0, since)), seconds * 0.4 + part.offset)
+
+    return path
+
+
 def _stand(part: Part) -> Path:
     """Stay at one spot."""
     loops = LOOPS.get(part.subject.motion, 0.4)
@@ -303,6 +319,7 @@ PATHS: dict[Motion, Callable[[Part], Path]] = {
     Motion.FLY: _fly,
     Motion.HOVER: _hover,
     Motion.DRIFT: _drift,
+    Motion.FALL: _fall,
     Motion.STAND: _stand,
     Motion.SWAY: _stand,
 }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock_engines.cinema.paint.brush import Colour
+from penstock_engines.cinema.subjects import SUBJECTS, Subject
 
 
 class Time(StrEnum):
@@ -57,11 +58,20 @@ class Particles(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A subject of `subjects.SUBJECTS`, its number, and its colour if the prompt names one."""
+    """A subject of `subjects.SUBJECTS` or of the cast, its number, and its colour if the prompt names one."""
 
     subject: str
     count: int = 1
     colour: Colour | None = None
+    scale: float = 1.0
+    """Its size beside others of its kind: less for young ones, more in a close-up."""
+    sprite: Subject | None = None
+    """A member of the cast. None means a subject that is drawn by hand."""
+
+    @property
+    def player(self) -> Subject:
+        """The subject that plays this role."""
+        return self.sprite or SUBJECTS[self.subject]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

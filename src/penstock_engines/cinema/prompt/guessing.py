@@ -35,7 +35,7 @@ def guess(prompt: str, unknown: Sequence[str], weights: Path) -> Guess:
     """Compare a prompt and its unknown words with the known ones."""
     phrases = [(place.name, word) for place in PLACES.values() for word in place.words]
     nouns = [(subject.name, word) for subject in SUBJECTS.values() for word in _choose_nouns(subject)]
-    near = _open(weights).closeness([prompt, *unknown], [word for _, word in (*phrases, *nouns)])
+    near = open_meaning(weights).closeness([prompt, *unknown], [word for _, word in (*phrases, *nouns)])
     places = _by_owner(near[0, : len(phrases)], [name for name, _ in phrases])
     meant = near[1:, len(phrases) :]
     if not meant.size or meant.max() < SYNONYM:
@@ -44,7 +44,8 @@ def guess(prompt: str, unknown: Sequence[str], weights: Path) -> Guess:
 
 
 @lru_cache(maxsize=1)
-def _open(weights: Path) -> Meaning:
+def open_meaning(weights: Path) -> Meaning:
+    """Return the model of a folder of weights."""
     return Meaning(weights)
 
 

@@ -91,6 +91,10 @@ class Meaning:
         """Return the cosine between each text (a row) and each phrase (a column)."""
         return self._embed(texts) @ self._prototypes(phrases).T
 
+    def compare(self, texts: Sequence[str], phrases: Sequence[str]) -> NDArray[np.float32]:
+        """Like `closeness`, but for few phrases, which are not cached."""
+        return self._embed(texts) @ self._embed(phrases).T
+
     def _prototypes(self, phrases: Sequence[str]) -> NDArray[np.float32]:
         """Return the phrases' vectors, cached beside the model because computing them takes a second."""
         path = self._weights / PROTOTYPES

@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -56,6 +57,16 @@ class Index:
                 key = phrase.split() if PLAIN.fullmatch(phrase) else simplify(phrase)
                 self._texts.setdefault(tuple(key), {}).setdefault(kind, phrase)
         self._longest = max(map(len, self._texts))
+
+    def knows(self, words: Sequence[str]) -> bool:
+        """Return whether these words are a phrase of a lexicon."""
+        return tuple(words) in self._texts
+
+    def add_subjects(self, phrases: Iterable[tuple[str, ...]]) -> "Index":
+        """Return an index that knows these phrases as subjects only, whatever else they meant before."""
+        index = copy(self)
+        index._texts = self._texts | {phrase: {Kind.SUBJECT: " ".join(phrase)} for phrase in phrases}  # noqa: SLF001
+        return index
 
     def find(self, words: Sequence[str]) -> list[Found]:
         """Return all phrases of a text in order, also the weather inside "misty pine forest"."""

@@ -2,13 +2,15 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
+from typing import TypeAlias
 
 from penstock_engines.cinema.paint.brush import Colour
 from penstock_engines.cinema.prompt.lexicon import COLOURS, COUNTS, NATURAL, PREPOSITIONS, STOPS, TINTED, by_phrase
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.script import Role
-from penstock_engines.cinema.subjects import SUBJECTS, Motion
+from penstock_engines.cinema.subjects import SUBJECTS, Habitat, Motion, Subject
 
 PLURAL = 3  # the number for a plural such as "horses"
 ARTICLES = frozenset({"a", "an", "one", "this", "that", "single", "lone", "another"})
@@ -49,14 +51,19 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "skateboarder": "skateboarding",
         "diver": "scuba diving, snorkelling, snorkeling",
         "sailboat": "sailing",
-        "horse": "donkey, donkeys, mule, mules, steed, steeds",
-        "cow": "bison, buffalo, buffaloes, yak, yaks",
+        "horse": "mule, mules, steed, steeds",
+        "cow": "buffalo, buffaloes, yak, yaks",
         "leopard": "cougar, puma, bobcat",
         "ship": "vessel, vessels",
-        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever",
-        "child": "baby, babies, infant, pupil, student, students",
-        "man": "someone, somebody, worker, workers, policeman, doctor, teacher, crowd, crowds, he, detective, sailor",
-        "woman": "she, nurse, actress, mum, mom",
+        "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
+        "teapot": "tea, cup of tea",
+        "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, band, "
+        "bands, jazz band, rock band, orchestra",
+        "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
+        "corgis, chihuahua, husky, huskies, terrier, labrador, spaniel, retriever, pug, dalmatian, collie, greyhound",
+        "child": "baby, babies, infant, grandson, granddaughter, grandchild, grandchildren",
+        "man": "someone, somebody, crowd, crowds, he",
+        "woman": "she, actress, mum, mom",
         "old man": "grandma, granny",
     }
 )
@@ -70,29 +77,53 @@ ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailb
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
+BURNING = frozenset({"burning", "ablaze"})
+"""Words for a fire at the thing beside them."""
+FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
+FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
+GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD, Habitat.UNDERWATER, Habitat.WATER})
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
-SUBJECT_OF = {word: name for word, name in MORE_WORDS.items() if name in SUBJECTS} | {
-    word: name for name, subject in SUBJECTS.items() for word in subject.words
+SUBJECT_OF = {
+    **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
+    **{word: name for name, subject in SUBJECTS.items() for word in subject.words},
 }
 
 
-def choose_roles(words: Sequence[str], found: Sequence[Found]) -> list[Role]:
+Nouns: TypeAlias = Mapping[str, Subject]
+"""The subject of every word that means one."""
+BY_HAND: Nouns = {word: SUBJECTS[name] for word, name in SUBJECT_OF.items()}
+
+
+def choose_roles(words: Sequence[str], found: Sequence[Found], nouns: Nouns = BY_HAND) -> list[Role]:
     """Return the roles in the prompt's order. A repeated subject is one role unless its colour differs."""
     cast: dict[tuple[str, Colour | None], Role] = {}
-    for before, phrase in _subjects(words, found):
+    for before, phrase in _subjects(words, found, nouns):
         text = phrase.texts[Kind.SUBJECT]
-        name = SUBJECT_OF[text]
-        if text in CARRIED and any(SUBJECTS[other].is_person for other, _ in cast):
+        subject = nouns[text]
+        name = subject.name
+        if text in CARRIED and any(role.player.is_person for role in cast.values()):
             continue
         modifiers = list(_modifiers(found, phrase, before))
         colour = _find_colour(name, modifiers)
         count = next((COUNTS[text] for kind, text in modifiers if kind is Kind.COUNT), None)
         known = next((key for key in cast if key[0] == name and (colour is None or key[1] in {None, colour})), None)
         if known is None:
-            cast[name, colour] = Role(name, count or _plain_count(words, phrase, before), colour)
+            moved = _move(words, phrase, subject)
+            sprite = None if SUBJECTS.get(name) is moved else moved
+            cast[name, colour] = Role(name, count or _plain_count(words, phrase, before, subject), colour, 1.0, sprite)
         elif colour is not None:
-            cast[known] = Role(name, cast[known].count, colour)
+            cast[known] = replace(cast[known], colour=colour)
     return list(cast.values())
+
+
+def _move(words: Sequence[str], phrase: Found, subject: Subject) -> Subject:
+    """Return a subject that moves as the words beside it say: "a falling apple", "pigs fly"."""
+    beside = {*words[max(0, phrase.start - 1) : phrase.start], *words[phrase.end : phrase.end + 1]}
+    if not FALLS.isdisjoint(beside) and subject.habitat is not Habitat.UNDERWATER:
+        return replace(subject, habitat=Habitat.FIXED, motion=Motion.FALL)
+    if not FLIES.isdisjoint(beside) and subject.habitat in GROUNDED and not subject.is_person:
+        return replace(subject, habitat=Habitat.AIR, motion=Motion.FLY)
+    return subject
 
 
 def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
@@ -110,17 +141,18 @@ def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
     return None
 
 
-def _subjects(words: Sequence[str], found: Sequence[Found]) -> Iterator[tuple[int, Found]]:
+def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Iterator[tuple[int, Found]]:
     """Yield each phrase that names a subject, with the start of its noun phrase."""
     named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
-    alone = all(_is_plant(phrase) for phrase in named)
+    alone = all(_is_plant(phrase, nouns) for phrase in named)
     for phrase, following in itertools.zip_longest(named, named[1:]):
-        if following and _is_same(words, phrase, following):
+        burns = phrase.texts[Kind.SUBJECT] in BURNING
+        if following and not burns and _is_same(words, phrase, following, nouns):
             continue
         before = begin_noun(words, found, phrase)
         link = words[before - 1] if before else ""
         behind = link in {*PREPOSITIONS, "with"} or "of" in words[before : phrase.start]
-        scenery = behind and not alone and _is_plant(phrase)
+        scenery = behind and not alone and _is_plant(phrase, nouns)
         owned = phrase.texts[Kind.SUBJECT] in KIN and not OWNERS.isdisjoint(words[before : phrase.start])
         if not (owned or scenery or link in SIMILES):
             yield before, phrase
@@ -133,14 +165,17 @@ def _is_noun(words: Sequence[str], phrase: Found) -> bool:
     return not (done or phrase.negated or phrase.is_a(Kind.PARTICLES))
 
 
-def _is_plant(phrase: Found) -> bool:
-    return SUBJECTS[SUBJECT_OF[phrase.texts[Kind.SUBJECT]]].motion is Motion.SWAY
+def _is_plant(phrase: Found, nouns: Nouns) -> bool:
+    """Return whether it grows: any that sways and is drawn by hand."""
+    subject = nouns[phrase.texts[Kind.SUBJECT]]
+    return subject.motion is Motion.SWAY and subject.name in SUBJECTS
 
 
-def _is_same(words: Sequence[str], phrase: Found, following: Found) -> bool:
+def _is_same(words: Sequence[str], phrase: Found, following: Found, nouns: Nouns) -> bool:
     """Return whether a noun only describes the next one (a horse cart), or is part of it (a man riding a horse)."""
     between = words[phrase.end : following.start]
-    rides = SUBJECT_OF[following.texts[Kind.SUBJECT]] in RIDERS and SUBJECT_OF[phrase.texts[Kind.SUBJECT]] in ANYONE
+    first, second = (nouns[part.texts[Kind.SUBJECT]].name for part in (phrase, following))
+    rides = second in RIDERS and first in ANYONE
     return not between or (rides and len(between) <= 4 and APART.isdisjoint(between))
 
 
@@ -156,13 +191,13 @@ def _find_colour(name: str, modifiers: Sequence[tuple[Kind, str]]) -> Colour | N
     return next((COLOURS[text] for kind, text in modifiers if kind is Kind.COLOUR and text not in natural), None)
 
 
-def _plain_count(words: Sequence[str], phrase: Found, before: int) -> int:
+def _plain_count(words: Sequence[str], phrase: Found, before: int, subject: Subject) -> int:
     """Return the number that a noun without a numeral means."""
     noun = words[phrase.end - 1]
     text = phrase.texts[Kind.SUBJECT]
-    if " of " in text:
-        return COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
-    same = SUBJECTS[SUBJECT_OF[text]].words
+    if " of " in text and subject.name in SUBJECTS:
+        return 1 if text.startswith("cup ") else COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
+    same = subject.words
     singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}
     if noun in IRREGULAR or (noun.endswith("s") and not singulars.isdisjoint(same)):
         return PLURAL

@@ -5,11 +5,12 @@ from types import MappingProxyType
 
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORDS, NEARBY, REFINED, SUGGESTED, WEAK
+from penstock_engines.cinema.prompt.kinship import YOUNG_PREFIX
 from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.scene import Surface
 from penstock_engines.cinema.script import Particles, Role, Weather
-from penstock_engines.cinema.subjects import SUBJECTS, Habitat
+from penstock_engines.cinema.subjects import Habitat
 
 SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
     {
@@ -64,8 +65,15 @@ def choose_place(words: Sequence[str], found: Sequence[Found], cast: Sequence[Ro
 
 def is_scenery(place: str, role: Role) -> bool:
     """Return whether a subject belongs to the place anyway, as trees to a forest."""
-    subject = SUBJECTS[role.subject]
+    subject = role.player
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
+
+
+def places_near(word: str) -> set[str]:
+    """Return the places that a word means, and those beside them or in another season."""
+    named = PLACES_OF[word]
+    beside = {other for place in named for other in NEARBY.get(place, ()) if word not in WEAK}
+    return {*named, *beside, *(variant for (place, _), variant in REFINED.items() if place in named)}
 
 
 def refine_place(place: str, *hints: Particles | Weather) -> str:
@@ -75,7 +83,7 @@ def refine_place(place: str, *hints: Particles | Weather) -> str:
 
 def suits(place: str, role: Role) -> bool:
     """Return whether a subject can be seen at a place."""
-    habitat, surface = SUBJECTS[role.subject].habitat, PLACES[place].surface
+    habitat, surface = role.player.habitat, PLACES[place].surface
     if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
         return True
     return surface in SURFACES[habitat] or (role.subject in LEAPING and surface is Surface.WATER)
@@ -102,5 +110,5 @@ def find_home(cast: Sequence[Role]) -> str | None:
     """Return the home of the first subject of a cast."""
     if not cast:
         return None
-    subject = SUBJECTS[cast[0].subject]
-    return HOMES.get(subject.name, HABITAT_HOMES[subject.habitat])
+    subject = cast[0].player
+    return HOMES.get(subject.name.removeprefix(YOUNG_PREFIX), HABITAT_HOMES[subject.habitat])

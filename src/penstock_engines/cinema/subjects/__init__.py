@@ -21,7 +21,7 @@ from penstock_engines.cinema.subjects.people.gliders import GLIDERS
 from penstock_engines.cinema.subjects.people.people import PEOPLE
 from penstock_engines.cinema.subjects.people.riders import RIDERS
 from penstock_engines.cinema.subjects.plants import PLANTS
-from penstock_engines.cinema.subjects.subject import Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
+from penstock_engines.cinema.subjects.subject import STEPS, Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
 from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
 from penstock_engines.cinema.subjects.things.food import FOOD
 from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
@@ -34,12 +34,7 @@ from penstock_engines.cinema.subjects.vehicles.road_vehicles import VEHICLES
 from penstock_engines.cinema.subjects.vehicles.ships import SHIPS
 from penstock_engines.cinema.subjects.vehicles.spacecraft import SPACECRAFT
 
-__all__ = ["SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_subject"]
-
-STEPS = 32
-"""Number of pictures in a loop."""
-FINER = 2
-"""Factor by which subjects are drawn larger and then shrunk, for clean edges."""
+__all__ = ["STEPS", "SUBJECTS", "Draw", "Habitat", "Look", "Motion", "Sprite", "Subject", "draw_step", "draw_subject"]
 
 SUBJECTS: dict[str, Subject] = {
     subject.name: subject
@@ -77,17 +72,19 @@ SUBJECTS: dict[str, Subject] = {
 
 def draw_subject(name: str, phase: float, height: int, colour: Colour | None = None) -> Sprite:
     """Draw a subject, facing right, `height` pixels high. Phases 0 and 1 are one moment of its loop."""
-    return _draw(name, round(phase * STEPS) % STEPS, height, colour)
+    return draw_step(SUBJECTS[name], round(phase * STEPS) % STEPS, height, colour)
 
 
 @lru_cache(maxsize=8)  # callers that draw a loop keep its pictures
-def _draw(name: str, step: int, height: int, colour: Colour | None) -> Sprite:
-    subject = SUBJECTS[name]
+def draw_step(subject: Subject, step: int, height: int, colour: Colour | None) -> Sprite:
+    """Draw any subject, also one of the cast, at a step of its loop."""
     left, top, right, bottom = (round(edge * height) for edge in subject.box)
     width, tall = right - left, bottom - top
-    origin = (-left * FINER, -top * FINER)
-    brush = Brush(width * FINER, tall * FINER, height * FINER, origin)
+    finer = subject.finer
+    brush = Brush(width * finer, tall * finer, height * finer, (-left * finer, -top * finer))
     subject.draw(brush, step / STEPS, colour_in(subject.look, colour))
-    picture = cv2.resize(brush.picture, (width, tall), interpolation=cv2.INTER_AREA).astype("uint8", copy=False)
+    picture = brush.picture
+    if finer > 1:
+        picture = cv2.resize(picture, (width, tall), interpolation=cv2.INTER_AREA).astype("uint8", copy=False)
     picture.flags.writeable = False
     return Sprite(picture, (-left, -top))

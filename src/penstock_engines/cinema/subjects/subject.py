@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 from penstock_engines.cinema.paint.brush import Brush, Colour, Picture, mix
 
+STEPS = 32
+"""Number of moments in a loop."""
 BLACK: Colour = (24, 22, 30)
 WHITE: Colour = (255, 255, 255)
 
@@ -39,6 +41,7 @@ class Motion(StrEnum):
     HOVER = "hover"
     CLIMB = "climb"
     DRIFT = "drift"
+    FALL = "fall"
     STAND = "stand"
     SWAY = "sway"
 
@@ -83,6 +86,16 @@ class Subject:
     stride: float = 0.0
     """Its own heights that it travels in one loop, 0 for things that stand."""
     is_person: bool = False
+    is_bust: bool = False
+    """True if it is drawn down to the chest, so that it belongs at the lower edge of the frame."""
+    glows: bool = False
+    """True if it shines by itself, so that the night does not darken it."""
+    steps: int = STEPS
+    """Number of different pictures in its loop, 1 for a thing that never moves."""
+    finer: int = 2
+    """Factor by which it is drawn larger and then shrunk, for clean edges."""
+    turns: bool = True
+    """False if its mirror image would look wrong, as of letters."""
     draw: Draw
     box: Box
     look: Look
