@@ -96,7 +96,7 @@ async def test_the_commands_of_the_readme(server, tmp_path):
 async def test_the_python_of_the_readme(server, tmp_path):
     by_client, plain = blocks("README.md", "python")
     await run(server, tmp_path, sys.executable, "-c", by_client)
-    assert (tmp_path / "boat.mp4").read_bytes()[4:8] == b"ftyp"
+    assert (tmp_path / "lighthouse.mp4").read_bytes()[4:8] == b"ftyp"
     out = await run(server, tmp_path, sys.executable, "-c", plain.replace(HOME, server.url))
     assert out.startswith("succeeded http://127.0.0.1:")
 

@@ -27,11 +27,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 MODELS = """# Models and their params
 
-Drawn from the code by `python tools/docs/reference_pages.py`; a test holds the two equal. What one server offers,
-and at what price, is told by its `GET /api/v1/models`. Models of fal, Replicate and ComfyUI that are not here can be
+Drawn from the code by `python tools/docs/reference_pages.py`; a test holds the two equal. `GET /api/v1/models` lists
+what a server offers, and at what price. Models of fal, Replicate and ComfyUI that are not here can be
 [declared](vendors.md#declared-models).
 
-`null` means absent. `file` is a picture, by `url`, `file_token` or `object`: its fields are told with
+`null` means absent. `file` is a picture, by `url`, `file_token` or `object`: its fields are explained with
 [`vendora_image_to_model`](api.md#vendora_image_to_model-a-3d-model-from-a-picture). `script` is the
 [simulator's](simulator.md#the-script).
 

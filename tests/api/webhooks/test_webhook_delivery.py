@@ -328,6 +328,15 @@ async def test_the_message_of_a_delivery_can_be_read(server, receiver):
     refused(await (await server.sign_in("another")).get(path), 404, "delivery_not_found")
 
 
+async def test_a_key_that_may_only_read_gets_no_signature(server, receiver):
+    await create(server.client, receiver.url())
+    await tell(server)
+    (delivery,) = await settled(server.client)
+    reader = await server.sign_in("default", scopes=["read"])
+    found = (await reader.get(f"/api/v1/webhooks/deliveries/{delivery['id']}/message")).json()
+    assert found["headers"]["webhook-signature"] == "v1,…"
+
+
 async def test_the_message_of_a_deleted_job_is_gone(server, receiver):
     await create(server.client, receiver.url())
     await tell(server)
