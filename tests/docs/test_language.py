@@ -44,3 +44,29 @@ def test_told_is_rare():
         for _ in re.findall(r"\btold\b", line)
     ]
     assert len(lines) < MAX_TOLD, f"{len(lines)} times `told`:\n" + "\n".join(lines[:50])
+
+
+OLD_WORDS = re.compile(r"\b(told|anew|whoever|remarks?)\b", re.IGNORECASE)
+
+
+def test_pages_and_commands_avoid_old_words():
+    """Write sent, shown, listed or reported; again; the person who; a warning. The console has its own check."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*.md")]
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}"
+        for path in pages
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if OLD_WORDS.search(line)
+    ]
+    assert not found, "\n".join(found)
+    printed = [found for path in sorted((ROOT / "src/penstock/cli").rglob("*.py")) for found in _old_texts(path)]
+    assert not printed, "\n".join(printed)
+
+
+def _old_texts(path: Path) -> list[str]:
+    texts = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)]
+    return [
+        f"{path.relative_to(ROOT)}:{node.lineno}: {node.value[:80]}"
+        for node in texts
+        if isinstance(node.value, str) and OLD_WORDS.search(node.value)
+    ]
