@@ -122,14 +122,17 @@ def _draw_end(expires_at: str) -> str:
 def _facts(output: Mapping[str, Any]) -> str:
     """Return the size and the length of an output in one line."""
     facts = [
-        f"{output['width']} \N{MULTIPLICATION SIGN} {output['height']}"
-        if output["width"] and output["height"]
-        else None,
+        _dimensions(output),
         f"{output['duration_seconds']:g} s" if output["duration_seconds"] else None,
         f"{output['faces']:,} faces" if output["faces"] else None,
         _size(output["bytes"]),
     ]
     return " · ".join(fact for fact in facts if fact)
+
+
+def _dimensions(output: Mapping[str, Any]) -> str | None:
+    width, height = output["width"], output["height"]
+    return f"{width} \N{MULTIPLICATION SIGN} {height}" if width and height else None
 
 
 def _size(count: float) -> str:
