@@ -77,8 +77,9 @@ function inputName(job: Job): string | null {
   return parts.filter(Boolean).join(" and ") || null;
 }
 
+/** Says so if the job ends clearly before the chosen time. */
 function KeptNote({ job, seconds }: { job: Job; seconds: number }) {
-  if (!job.expires_at || Date.parse(job.expires_at) >= Date.now() + seconds * 1000) return null;
+  if (!job.expires_at || Date.parse(job.expires_at) >= Date.now() + seconds * 900) return null;
   return (
     <Text size="xs" c="dimmed" mt={4}>
       The job is kept until {new Date(job.expires_at).toLocaleString()}. The link stops working then.

@@ -11,6 +11,7 @@ import { Ago } from "../../parts/time";
 import { nameOf } from "../jobs/job_words";
 import { Thumbnail } from "../jobs/thumbnail";
 import { RevokeButton } from "./revoke_button";
+import { formatEnd } from "./share_words";
 import "../jobs/jobs.css";
 import "./shares.css";
 
@@ -29,7 +30,7 @@ export default function Shares() {
               { title: "Output", cell: (link) => <SharedJob link={link} /> },
               { title: "Input", cell: (link) => (link.include_input ? "Shown" : "Hidden"), tight: true, wide: true },
               { title: "Created", cell: (link) => <Ago time={link.created_at} />, tight: true, wide: true },
-              { title: "Expires", cell: (link) => <Ago time={link.expires_at} />, tight: true },
+              { title: "Expires", cell: (link) => <Ago time={link.expires_at} />, tight: true, wide: true },
               { title: "Action", cell: (link) => <RevokeButton link={link} />, end: true, tight: true },
             ]}
           />
@@ -50,7 +51,10 @@ function SharedJob({ link }: { link: Share }) {
         <Link className="job-name" href={`/jobs/${link.job_id}`} title={name}>
           {name}
         </Link>
-        {job && name !== job.model && <span className="job-under">{job.model}</span>}
+        <span className="job-under">
+          {job && name !== job.model && job.model}
+          <span data-phone>{formatEnd(link.expires_at)}</span>
+        </span>
       </div>
     </div>
   );
