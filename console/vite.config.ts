@@ -49,7 +49,10 @@ export default defineConfig({
     modulePreload: { polyfill: false },
     chunkSizeWarningLimit: 1200,
     rollupOptions: {
+      // The second is the script of public share pages, which the server names in them.
+      input: { index: here("index.html"), share: here("src/share/share.ts") },
       output: {
+        entryFileNames: ({ name }) => (name === "share" ? "share.js" : "assets/[name]-[hash].js"),
         manualChunks(id) {
           if (/node_modules\/(react|react-dom|scheduler|wouter|regexparam)\//.test(id)) return "react";
           return undefined;
@@ -60,7 +63,7 @@ export default defineConfig({
   server: {
     port: 5173,
     proxy: Object.fromEntries(
-      ["/api", "/llm", "/model", "/admin", "/docs", "/openapi.json"].map((path) => [path, server]),
+      ["/api", "/llm", "/model", "/admin", "/docs", "/openapi.json", "/share"].map((path) => [path, server]),
     ),
   },
 });

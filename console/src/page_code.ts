@@ -2,6 +2,8 @@
 export const PAGE_CODE = {
   "/playground": () => import("./pages/playground/playground"),
   "/jobs": () => import("./pages/jobs/jobs"),
+  "/gallery": () => import("./pages/gallery/gallery"),
+  "/shares": () => import("./pages/shares/shares"),
   "/models": () => import("./pages/models/models"),
   "/usage": () => import("./pages/usage/usage"),
   "/webhooks": () => import("./pages/webhooks/webhooks"),

@@ -34,6 +34,22 @@ export const PAGES: PageEntry[] = [
     Component: lazy(PAGE_CODE["/jobs"]),
   },
   {
+    path: "/gallery",
+    title: "Gallery",
+    icon: "image",
+    role: "account",
+    shortcut: "g",
+    Component: lazy(PAGE_CODE["/gallery"]),
+  },
+  {
+    path: "/shares",
+    title: "Shared links",
+    icon: "share",
+    role: "account",
+    shortcut: "h",
+    Component: lazy(PAGE_CODE["/shares"]),
+  },
+  {
     path: "/models",
     title: "Models",
     icon: "models",

@@ -7,10 +7,11 @@ PenstockError
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
-├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound;
-│                   for administrators AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
+├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
+│                   ShareNotFound; for administrators AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
+├── JobNotShareable 409, TooManyShares 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
@@ -204,6 +205,12 @@ class DeliveryNotFound(NotFound):
     suggestion = "List yours with GET /api/v1/webhooks/deliveries."
 
 
+class ShareNotFound(NotFound):
+    """There is no such share link, or it has expired or was revoked."""
+
+    suggestion = "List yours with GET /api/v1/shares."
+
+
 class AccountNotFound(NotFound):
     """There is no such account."""
 
@@ -263,6 +270,21 @@ class WebhookDisabled(PenstockError):
     status = 409
     type = "conflict_error"
     suggestion = 'Enable it first: PATCH /api/v1/webhooks/{id} with {"disabled": false}.'
+
+
+class JobNotShareable(PenstockError):
+    """Only a job that has succeeded can be shared."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class TooManyShares(PenstockError):
+    """The account has as many share links as it may have."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = "Revoke some with DELETE /api/v1/shares/{id}, or wait until some have expired."
 
 
 class AccountExists(PenstockError):

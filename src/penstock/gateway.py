@@ -21,6 +21,7 @@ from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Claim
+from penstock.domain.sharing.links import ShareTokens
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
@@ -107,6 +108,7 @@ class Gateway:
     database: Database
     assets: Assets
     links: LinkSigner
+    share_tokens: ShareTokens
     inputs: Inputs
     intake: Intake
     contact: StoreContact
@@ -217,6 +219,7 @@ class Gateway:
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
+        self.share_tokens = ShareTokens(secret)
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()

@@ -79,6 +79,17 @@ class Theatre:
             time.sleep(0.01)
 
 
+def make_gem(theatre: Theatre, name: str) -> str:
+    """Make a 3D model of a picture; returns the job's id."""
+    chosen = picture(name)
+    headers = {"authorization": f"Bearer {theatre.account}"}
+    with httpx.Client(base_url=theatre.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
+        answer = client.post("/api/v1/files", files={"file": (name, chosen["buffer"], chosen["mimeType"])})
+    params = {"file": {"file_token": answer.json()["file_token"]}, "script": {"latency": 0}}
+    job = theatre.call("POST", "/model/v1/generation", {"model": GEM, "input": [{"params": params}]})["id"]
+    return theatre.finish(job)["id"]
+
+
 @contextmanager
 def playing(folder: Path, weights: Path) -> Iterator[Theatre]:
     """The server until the block ends."""

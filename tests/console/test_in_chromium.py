@@ -26,6 +26,8 @@ PAGES = {
     "model": "/jobs/{model}",
     "failed": "/jobs/{failed}",
     "running": "/jobs/{running}",
+    "gallery": "/gallery",
+    "shared links": "/shares",
     "models": "/models",
     "one model": f"/models/{DEAR_FILM}",
     "usage": "/usage",

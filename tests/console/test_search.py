@@ -3,28 +3,15 @@
 import os
 import re
 
-import httpx
 import pytest
 from chromium import OpenTab, Tab
-from console_stage import FILM, GEM, Theatre, picture
-from plain import NO_TLS
+from console_stage import FILM, GEM, Theatre, make_gem, picture
 from playwright.sync_api import Route, expect
 
 from penstock.web.console import FOLDER
 
 pytest_plugins = ["console_fixtures"]
 pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="The console is not built: make console")
-
-
-def make_gem(theatre: Theatre, name: str) -> str:
-    """Make a 3D model of a picture; returns the job's id."""
-    chosen = picture(name)
-    headers = {"authorization": f"Bearer {theatre.account}"}
-    with httpx.Client(base_url=theatre.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
-        answer = client.post("/api/v1/files", files={"file": (name, chosen["buffer"], chosen["mimeType"])})
-    params = {"file": {"file_token": answer.json()["file_token"]}, "script": {"latency": 0}}
-    job = theatre.call("POST", "/model/v1/generation", {"model": GEM, "input": [{"params": params}]})["id"]
-    return theatre.finish(job)["id"]
 
 
 def test_the_slash_goes_to_the_search_which_finds_a_prompt(signed_in: Tab, theatre: Theatre):

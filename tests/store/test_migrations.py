@@ -106,7 +106,7 @@ def fill(engine: Engine) -> dict[str, list[dict[str, Any]]]:
         for table in found.sorted_tables:
             if table.name in ("alembic_version", "schema_support"):
                 continue
-            columns = [column for column in table.columns if column.name != "position"]
+            columns = [column for column in table.columns if column.name != "position" or not column.primary_key]
             rows = [{column.name: made_up(table, column, number) for column in columns} for number in (1, 2, 3)]
             connection.execute(insert(table), rows)
             written[table.name] = rows

@@ -1200,6 +1200,151 @@ export interface components {
          */
         Shape: Record<string, never>;
         /**
+         * SharePage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        SharePage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["ShareRecord"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * ShareRecord
+         * @description A public link to the outputs of one job.
+         */
+        ShareRecord: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "share";
+            /** Job Id */
+            job_id: string;
+            /**
+             * Include Input
+             * @description whether its page shows the prompt, or the input picture
+             */
+            include_input: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description when the link ends, at the latest with its job
+             */
+            expires_at: string;
+        };
+        /**
+         * ShareWithUrl
+         * @description A share link with its address, which is shown only once.
+         */
+        ShareWithUrl: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "share";
+            /** Job Id */
+            job_id: string;
+            /**
+             * Include Input
+             * @description whether its page shows the prompt, or the input picture
+             */
+            include_input: boolean;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description when the link ends, at the latest with its job
+             */
+            expires_at: string;
+            /**
+             * Url
+             * @description opens without a key until `expires_at`, or until the link is revoked
+             */
+            url: string;
+        };
+        /**
+         * SharedOutput
+         * @description One output behind a share link.
+         */
+        SharedOutput: {
+            kind: components["schemas"]["Kind"];
+            role: components["schemas"]["Role"];
+            /** Content Type */
+            content_type: string;
+            /** Bytes */
+            bytes: number;
+            /** Width */
+            width: number | null;
+            /** Height */
+            height: number | null;
+            /** Duration Seconds */
+            duration_seconds: number | null;
+            /** Fps */
+            fps: number | null;
+            /** Faces */
+            faces: number | null;
+            /** Vertices */
+            vertices: number | null;
+            /** Url */
+            url: string;
+        };
+        /**
+         * SharedOutputs
+         * @description What a share link shows.
+         */
+        SharedOutputs: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "share.outputs";
+            /** Model */
+            model: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+            /**
+             * Prompt
+             * @description null unless the link includes the input
+             */
+            prompt: string | null;
+            /**
+             * Input Url
+             * @description the input picture; null unless the link includes the input
+             */
+            input_url: string | null;
+            /** Outputs */
+            outputs: components["schemas"]["SharedOutput"][];
+        };
+        /**
          * State
          * @description The state of a job. Clients need not know this list: they loop on `done`.
          * @enum {string}
@@ -1960,6 +2105,34 @@ export interface components {
              * @default 86400
              */
             overlap_seconds: number;
+        };
+        /**
+         * ShareBody
+         * @description The life of a new share link, and what its page shows.
+         * @example {
+         *       "expires_in": 604800,
+         *       "include_input": false
+         *     }
+         */
+        ShareBody: {
+            /**
+             * Expires In
+             * @description seconds for which the link works, up to 90 days; default: 7 days
+             * @default null
+             */
+            expires_in: number | null;
+            /**
+             * Expires At
+             * @description when the link ends, instead of `expires_in`
+             * @default null
+             */
+            expires_at: string | null;
+            /**
+             * Include Input
+             * @description true: the page also shows the prompt, or the input picture; default: false
+             * @default null
+             */
+            include_input: boolean | null;
         };
         /**
          * WebhookBody

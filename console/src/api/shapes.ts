@@ -27,6 +27,8 @@ export type IssuedKey = Schemas["IssuedKey"];
 export type AuditEntry = Schemas["AuditRecord"];
 export type LedgerEntry = Schemas["LedgerEntry"];
 export type Vendor = Schemas["VendorRecord"];
+export type Share = Schemas["ShareRecord"];
+export type ShareWithUrl = Schemas["ShareWithUrl"];
 
 /** A page of a list. */
 export interface Page<T> {

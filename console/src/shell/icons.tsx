@@ -36,6 +36,9 @@ const SHAPES = {
   image: <path d="M3 4h14v12H3zM3 13l4-4 4 4 2-2 4 4M13 8h.01" />,
   video: <path d="M3 5h10v10H3zM13 9l4-2.500v7L13 11" />,
   chat: <path d="M3 4h14v9H9l-4 3.500V13H3z" />,
+  share: (
+    <path d="M7 11.500 13 15M13 5 7 8.500M5 12.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5M15 6.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5M15 18.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5" />
+  ),
   search: <path d="M9 4a5 5 0 1 0 0 10A5 5 0 0 0 9 4M12.800 12.800 17 17" />,
   settings: <path d="M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4" />,
 } satisfies Record<string, ReactNode>;

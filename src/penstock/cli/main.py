@@ -16,7 +16,7 @@ from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
 from penstock.cli.printing import CommandFailed, print_json, release_stdout, shape_error
-from penstock.cli.remote import jobs, webhooks
+from penstock.cli.remote import jobs, shares, webhooks
 from penstock.cli.remote.chat import chat
 from penstock.cli.remote.generate import generate
 from penstock.cli.serve import serve
@@ -59,6 +59,7 @@ app.command()(worker)
 app.command()(generate)
 app.command()(chat)
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(shares.app, name="shares")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")

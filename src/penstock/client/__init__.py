@@ -38,6 +38,7 @@ from penstock.client.records import (
     Model,
     OutputRecord,
     Quote,
+    Share,
     Usage,
     Webhook,
 )
@@ -85,6 +86,7 @@ __all__ = [
     "PermissionDeniedError",
     "Quote",
     "ServerError",
+    "Share",
     "UnexpectedAnswer",
     "Usage",
     "WaitTimeout",

@@ -8,7 +8,7 @@ from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
 from penstock.client.calls import Calls, GenerationOptions, WebhookCalls, make_calls
 from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
-from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Usage, Webhook
+from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Share, Usage, Webhook
 from penstock.client.transport.async_driver import AsyncDriver
 
 if TYPE_CHECKING:  # an optional package
@@ -155,6 +155,23 @@ class AsyncClient:
     async def delete_job(self, job_id: str) -> None:
         """Delete a finished job with its params, outputs and files. Raises ConflictError while it runs."""
         await self._driver.run(self._calls.delete_job(job_id))
+
+    async def share(self, job_id: str, *, expires_in: float | None = None, include_input: bool = False) -> Share:
+        """Create a public link to a job's outputs. Keep its `url`, which is returned only once.
+
+        `expires_in` is in seconds, at most 90 days; by default the link works for a week. It ends with the job if that
+        is earlier. `include_input` also shows the prompt or the input picture. Raises ConflictError unless the job has
+        succeeded.
+        """
+        return await self._driver.run(self._calls.share(job_id, expires_in, include_input=include_input))
+
+    def shares(self, job_id: str | None = None, *, limit: int | None = None) -> AsyncIterator[Share]:
+        """Iterate over the share links that work, newest first: all of the account, or those of one job."""
+        return self._driver.iterate(self._calls.shares(job_id, limit))
+
+    async def revoke_share(self, share_id: str) -> None:
+        """End a share link at once. Revoking it again changes nothing."""
+        await self._driver.run(self._calls.revoke_share(share_id))
 
     def events(self, after: str | None = None, *, follow: bool = False) -> AsyncIterator[Event]:
         """Iterate over the account's stored events, or with `follow` over new events without end.

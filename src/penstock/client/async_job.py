@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
-from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
+from penstock.client.records import Bound, Event, JobRecord, OutputRecord, Share, listed_outputs
 from penstock.client.sync_job import Content, places, primary
 
 if TYPE_CHECKING:
@@ -80,6 +80,10 @@ class AsyncJob(Bound, JobRecord):
     async def rerun(self, **changes: Any) -> "AsyncJob":
         """Run a generation again as a new job. Keywords replace params, None removes one."""
         return await self.client.driver.run(self.client.calls.rerun(self, changes, GenerationOptions()))
+
+    async def share(self, *, expires_in: float | None = None, include_input: bool = False) -> Share:
+        """Create a public link to the outputs, which works for `expires_in` seconds, by default for a week."""
+        return await self.client.share(self.id, expires_in=expires_in, include_input=include_input)
 
     async def delete(self) -> None:
         """Delete the finished job with its params, outputs and files."""

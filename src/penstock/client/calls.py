@@ -12,7 +12,18 @@ from penstock.client import file_inputs, waiting
 from penstock.client.config import Address, path_to
 from penstock.client.decoding import Record, decode, read, read_page
 from penstock.client.errors import BadInput, UnexpectedAnswer, job_failure
-from penstock.client.records import Delivery, Event, FileRecord, JobRecord, Model, Quote, Usage, Webhook, given_params
+from penstock.client.records import (
+    Delivery,
+    Event,
+    FileRecord,
+    JobRecord,
+    Model,
+    Quote,
+    Share,
+    Usage,
+    Webhook,
+    given_params,
+)
 from penstock.client.transport.retries import Policy, send
 from penstock.client.transport.steps import Emit, Flow, Reply, Request, Upload
 
@@ -21,6 +32,7 @@ R = TypeVar("R", bound=Record)
 
 FILES: Final = "/api/v1/files"
 MODELS: Final = "/api/v1/models"
+SHARES: Final = "/api/v1/shares"
 WEBHOOKS: Final = "/api/v1/webhooks"
 INLINE_BYTES: Final = 20_000_000
 """Bytes of pictures sent inside one request body. The largest picture that a server accepts fits."""
@@ -144,6 +156,23 @@ class Calls(Generic[J]):
     def delete_job(self, job_id: str) -> Flow[None]:
         """Delete a finished job."""
         yield from self._call("DELETE", path_to(waiting.JOBS, job_id))
+
+    # -- share links
+
+    def share(self, job_id: str, expires_in: float | None, *, include_input: bool) -> Flow[Share]:
+        """Create a public link to a job's outputs."""
+        body = given({"expires_in": expires_in, "include_input": include_input})
+        return self.one(Share, "POST", path_to(waiting.JOBS, job_id, "shares"), body)
+
+    def shares(self, job_id: str | None, limit: int | None) -> Flow[None]:
+        """Emit the share links that work, newest first."""
+        return self.many(Share, SHARES, limit, {"job": job_id})
+
+    def revoke_share(self, share_id: str) -> Flow[None]:
+        """Revoke a share link."""
+        yield from self._call("DELETE", path_to(SHARES, share_id))
+
+    # -- waiting
 
     def wait(self, job: J, timeout: float | None, notify: Callable[[J], object] | None, *, check: bool) -> Flow[J]:
         """Return the job once it is done. Raise JobFailed if it has no result, unless `check` is false."""

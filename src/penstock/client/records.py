@@ -1,4 +1,4 @@
-"""Records of the API: jobs, events, files, models, quotes, usage, webhooks."""
+"""Records of the API: jobs, events, files, models, quotes, usage, webhooks, share links."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -276,6 +276,22 @@ class Webhook(Record):
     def secret(self) -> str | None:
         """The signing secret, if the server sent it. The repr omits it."""
         return self.raw.get("secret")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share(Record):
+    """A public link to the outputs of a job. `url` is set only after creation."""
+
+    id: str = ""
+    job_id: str = ""
+    include_input: bool = False
+    created_at: datetime | None = moment()
+    expires_at: datetime | None = moment()
+
+    @property
+    def url(self) -> str | None:
+        """The link itself, if the server sent it. The repr omits it, as it needs no key."""
+        return self.raw.get("url")
 
 
 @dataclass(frozen=True, kw_only=True)

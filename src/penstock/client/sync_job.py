@@ -10,7 +10,7 @@ from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
 from penstock.client.errors import BadInput, job_failure
-from penstock.client.records import Bound, Event, JobRecord, OutputRecord, listed_outputs
+from penstock.client.records import Bound, Event, JobRecord, OutputRecord, Share, listed_outputs
 
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client
@@ -83,6 +83,10 @@ class Job(Bound, JobRecord):
     def rerun(self, **changes: Any) -> "Job":
         """Run a generation again as a new job. Keywords replace params, None removes one."""
         return self.client.driver.run(self.client.calls.rerun(self, changes, GenerationOptions()))
+
+    def share(self, *, expires_in: float | None = None, include_input: bool = False) -> Share:
+        """Create a public link to the outputs, which works for `expires_in` seconds, by default for a week."""
+        return self.client.share(self.id, expires_in=expires_in, include_input=include_input)
 
     def delete(self) -> None:
         """Delete the finished job with its params, outputs and files."""

@@ -15,7 +15,7 @@ from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Connection, Database
 from penstock.store.queries.billing import process_lease_rows
-from penstock.store.queries.files import asset_rows, file_rows, storage_rows
+from penstock.store.queries.files import asset_rows, file_rows, share_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
 from penstock.store.search_indexer import SearchIndexer
@@ -92,6 +92,7 @@ class Upkeep:
         await self._database.write(process_lease_rows.expire, now, leases=self._is_steady())
         await self._database.write(wakeup_rows.remove, now - WAKEUP_RETENTION_SECONDS)
         await self._database.write(delivery_rows.remove_old, now - DELIVERY_RETENTION_SECONDS)
+        await self._database.write(share_rows.remove_expired, now, SWEEP_BATCH)
         expired = await self._database.read(job_rows.expired, now, SWEEP_BATCH)
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller has just deleted it
@@ -161,6 +162,7 @@ def _remove_job(connection: Connection, account_id: str, job_id: str, reason: st
     """Remove a job from the store, in one transaction."""
     job = job_rows.remove(connection, account_id, job_id, reason)
     asset_rows.hide_of_job(connection, job_id, reason)
+    share_rows.remove_of_job(connection, job_id)
     others = job.batch_id and job_rows.page(connection, account_id, {"batch_id": job.batch_id}, None, 1)
     if not others:
         request_rows.remove(connection, [job.batch_id or job_id])

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0009"
+SCHEMA_VERSION = "0010"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -238,6 +238,22 @@ storage = Table(  # bytes that each account keeps; a file's content counts once
     Column("files", BigInteger, nullable=False),  # in bytes, like the next two
     Column("assets", BigInteger, nullable=False),
     Column("quota", BigInteger),  # None: the quota of the settings
+)
+
+shares = Table(  # public links to the outputs of jobs: docs/decisions/0043
+    "shares",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("job_id", Word, nullable=False),
+    Column("token_hash", Word, nullable=False, unique=True),  # the token itself is only in the link
+    Column("include_input", Integer, nullable=False),  # 1: the page shows the prompt or the input picture
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),
+    Column("revoked_at", Float),
+    Index("shares_by_account", "account_id", "id"),
+    Index("shares_by_job", "job_id"),
+    Index("shares_expiring", "expires_at"),
 )
 
 # -- search: docs/decisions/0041

@@ -31,6 +31,7 @@ from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
+from penstock.web.sharing import public, shares
 
 PAGES = (
     generations,
@@ -38,6 +39,8 @@ PAGES = (
     events,
     files,
     assets,
+    shares,
+    public,
     deliveries,
     webhooks,
     models,

@@ -105,7 +105,7 @@ async def redirect_to_console() -> Response:
 @router.head("/console/{path:path}")
 async def read_console(request: Request, path: str = "") -> Response:
     """Answer with a file of the build, or with the page, which shows what its path names."""
-    files = _files_of(request)
+    files = files_of(request)
     await asyncio.to_thread(files.refresh)
     if path in files.names and path != PAGE:
         return await _answer_file(request, files.names, path)
@@ -139,7 +139,8 @@ async def _answer_file(request: Request, names: Names, path: str) -> Response:
     return Response(body, headers={**headers, "content-type": kind})
 
 
-def _files_of(request: Request) -> ConsoleFiles:
+def files_of(request: Request) -> ConsoleFiles:
+    """Return the files of the built console. Call `refresh` before using them."""
     state: Any = request.app.state
     if not hasattr(state, "console"):
         state.console = ConsoleFiles()

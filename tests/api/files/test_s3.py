@@ -145,6 +145,20 @@ async def test_a_presigned_download_is_sent_on_to_the_bucket(start, s3):
     assert code(await server.client.get(urlsplit(output["url"]).path)) == (404, "asset_not_found")
 
 
+@pytest.mark.parametrize("overrides", [IN_BUCKET, PRESIGNED])
+async def test_a_shared_film_comes_through_the_server_also_where_downloads_are_redirected(start, s3, overrides):
+    server = await start(SIMULATOR, overrides)
+    job = await server.generate(VIDEO, script={})
+    link = (await server.client.post(f"/api/v1/jobs/{job['id']}/shares", json={})).json()
+    async with client_of(server.url, None) as nobody:
+        whole = await nobody.get(f"{link['url']}/video.mp4")
+        part = await nobody.get(f"{link['url']}/video.mp4", headers={"range": "bytes=5-9"})
+        page = await nobody.get(link["url"], headers={"accept": "text/html"})
+    assert hashlib.sha256(whole.content).hexdigest() == job["outputs"][0]["sha256"]
+    assert (part.status_code, part.content) == (206, whole.content[5:10])
+    assert BUCKET not in page.text
+
+
 @pytest.mark.parametrize("query", ["", "?proxied=true"])
 async def test_a_bucket_that_is_gone_is_no_missing_asset(start, s3, monkeypatch, query):
     """Clients take a 404 as final, and what an operator has mistyped for a while is not."""

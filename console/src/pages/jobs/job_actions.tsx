@@ -13,6 +13,7 @@ import { formatMoney } from "../../parts/money";
 import { toast } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
 import { EditButton } from "../playground/edit_button";
+import { ShareButton } from "../shares/share_button";
 import { jobCode } from "./job_code";
 import { rerunOf, withoutSeed } from "./rerun";
 
@@ -22,6 +23,7 @@ export function JobActions({ job }: { job: Job }) {
       <ShowCode job={job} />
       <EditButton job={job} />
       <Rerun job={job} />
+      <ShareButton job={job} />
       {job.done ? <Delete job={job} /> : <Cancel job={job} />}
     </>
   );

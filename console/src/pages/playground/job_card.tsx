@@ -15,6 +15,7 @@ import { Ago, formatSeconds } from "../../parts/time";
 import { toastError } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
 import { nameOf } from "../jobs/job_words";
+import { ShareButton } from "../shares/share_button";
 import { dropJob } from "./drafts";
 import { EditButton } from "./edit_button";
 import { words } from "./form_schema";
@@ -118,6 +119,7 @@ function Ended({ job }: { job: Job }) {
         <Group gap="sm">
           {primary && <OutputLine output={primary} />}
           <EditButton job={job} size="compact-sm" />
+          <ShareButton job={job} size="compact-sm" />
         </Group>
         <Text size="sm" c="dimmed" component="span">
           {took !== null && `${formatSeconds(took)} · `}

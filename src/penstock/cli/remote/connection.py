@@ -155,6 +155,11 @@ def complete_jobs(incomplete: str) -> list[str]:
     return [name for name in _ask_quickly("/api/v1/jobs?limit=50") if name.startswith(incomplete)]
 
 
+def complete_shares(incomplete: str) -> list[str]:
+    """Return matching ids of share links, if the server answers quickly."""
+    return [name for name in _ask_quickly("/api/v1/shares?limit=50") if name.startswith(incomplete)]
+
+
 def _ask_quickly(path: str) -> list[str]:
     """Return the ids of a list within a second, or none. A blocked shell is worse than no completion."""
     from http.client import HTTPException

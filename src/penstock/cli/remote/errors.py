@@ -19,6 +19,8 @@ OPTIONS: Final = {"status": "--status", "model": "MODEL", "client_ref": "--clien
 ADVICE: Final = {
     "model_not_found": "`penstock models list` shows the models on offer.",
     "job_not_found": "`penstock jobs list` shows your jobs.",
+    "share_not_found": "`penstock shares list` shows the links that work.",
+    "too_many_shares": "`penstock shares revoke ID` ends one.",
     "webhook_not_found": "`penstock webhooks list` shows your webhooks.",
     "file_not_found": "Upload it again: --file PATH.",
 }

@@ -1,11 +1,11 @@
-"""`penstock jobs`: list, show, watch, cancel, rerun and delete jobs on a server."""
+"""`penstock jobs`: list, show, watch, cancel, rerun, share and delete jobs on a server."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from penstock.cli.options import AsJson
-from penstock.cli.printing import print_json, print_result, print_table
+from penstock.cli.printing import fail, print_json, print_result, print_table
 from penstock.cli.remote.connection import complete_jobs, complete_models, read_params, speaks_to_server
 from penstock.cli.remote.errors import plain
 from penstock.cli.remote.output_path import Output, check_output
@@ -14,7 +14,7 @@ from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
 if TYPE_CHECKING:
     from penstock.client import Client, Job
 
-app = typer.Typer(help="List, show, watch, cancel, rerun and delete jobs.", no_args_is_help=True)
+app = typer.Typer(help="List, show, watch, cancel, rerun, share and delete jobs.", no_args_is_help=True)
 
 MODEL_COLUMNS: Final = 24
 
@@ -119,6 +119,43 @@ def rerun(
     former = client.job(job_id)
     job = client.generate(former.model, given_params(former, changes))  # a param may have the name of an option
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
+
+
+@app.command()
+@speaks_to_server
+def share(
+    client: "Client",
+    job_id: JobId,
+    *,
+    life: Annotated[
+        str, typer.Option("--for", metavar="TIME", help="How long the link works, such as 1h, 7d or 30d; at most 90d.")
+    ] = "7d",
+    include_input: Annotated[
+        bool, typer.Option("--include-input", help="Also show the prompt, or the input picture.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Print a public link to a job's outputs, for people without a key."""
+    link = client.share(job_id, expires_in=_read_life(life), include_input=include_input)
+    if as_json:
+        print_json(link.raw)
+        return
+    typer.echo(link.url)
+    ends = "" if link.expires_at is None else f" It works until {link.expires_at.astimezone():%Y-%m-%d %H:%M}."
+    typer.echo(f"{link.id}: the link is shown once.{ends} End it with: penstock shares revoke {link.id}", err=True)
+
+
+def _read_life(text: str) -> float:
+    from penstock.domain.sharing.links import MAX_LIFE_SECONDS, MIN_LIFE_SECONDS
+    from penstock.settings.values import parse_duration
+
+    try:
+        seconds = parse_duration(text)
+    except ValueError:
+        seconds = 0.0
+    if not MIN_LIFE_SECONDS <= seconds <= MAX_LIFE_SECONDS:
+        fail("--for: write a time such as 90m, 12h or 7d, at least 1m and at most 90d.")
+    return seconds
 
 
 @app.command()

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from penstock.domain.api_keys import Scope
 from penstock.domain.files import CONTENT_TYPES as PICTURE_TYPES
-from penstock.domain.files import StoredAsset
+from penstock.domain.files import StoredAsset, StoredFile
 from penstock.errors import (
     AssetExpired,
     AssetNotFound,
@@ -66,10 +66,23 @@ async def download_asset(
     asset = await gateway.database.look(asset_rows.get, asset_id, account_id, gateway.clock())
     if asset.filename != filename:
         raise AssetNotFound
+    seconds = None
+    if gateway.settings.assets.downloads == "presigned" and not proxied:
+        seconds = PRESIGNED_SECONDS if signature is None else _presigned_seconds(expires, gateway.clock())
+    return await answer_asset(request, asset, CACHED, seconds)
+
+
+async def answer_asset(
+    request: Request, asset: StoredAsset, cache_control: str, presigned_seconds: float | None = None
+) -> Response:
+    """Answer with the bytes of an asset, or the requested range of them.
+
+    With `presigned_seconds`, the answer redirects to the bucket, where the address works for so long.
+    """
     headers = {
         "etag": f'"{asset.sha256}"',
         "accept-ranges": "bytes",
-        "cache-control": CACHED,
+        "cache-control": cache_control,
         "content-disposition": disposition(asset.filename),
         "x-content-type-options": "nosniff",
     }
@@ -84,11 +97,10 @@ async def download_asset(
     status = 200 if asked is None else 206
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers, media_type=asset.content_type)
-    if gateway.settings.assets.downloads == "presigned" and not proxied:
-        seconds = PRESIGNED_SECONDS if signature is None else _presigned_seconds(expires, gateway.clock())
-        if address := await gateway.assets.presign(asset, seconds):
-            return RedirectResponse(address, headers={"cache-control": "no-store"})
-    body = await gateway.assets.open(asset, start, end)
+    assets = gateway_of(request).assets
+    if presigned_seconds is not None and (address := await assets.presign(asset, presigned_seconds)):
+        return RedirectResponse(address, headers={"cache-control": "no-store"})
+    body = await assets.open(asset, start, end)
     if isinstance(body, FileIO):
         return _FileResponse(body, start, end - start, status, headers, asset.content_type)
     return StreamingResponse(body, status, headers, asset.content_type)
@@ -113,13 +125,18 @@ async def download_file(
     gateway = gateway_of(request)
     account_id = await _account(request, token, expires, signature)
     file = await gateway.database.look(file_rows.get_shown, account_id, token, gateway.clock())
+    return await answer_file(request, file, CACHED)
+
+
+async def answer_file(request: Request, file: StoredFile, cache_control: str) -> Response:
+    """Answer with the bytes of an input file."""
     headers = {
         "content-length": str(file.bytes),
-        "cache-control": CACHED,
+        "cache-control": cache_control,
         "content-disposition": "inline",
         "x-content-type-options": "nosniff",
     }
-    body = await gateway.assets.open_file(file)
+    body = await gateway_of(request).assets.open_file(file)
     if isinstance(body, bytes):
         return Response(body, 200, headers, file.content_type)
     return _FileResponse(body, 0, file.bytes, 200, headers, file.content_type)

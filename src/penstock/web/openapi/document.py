@@ -22,6 +22,7 @@ from penstock.web.api import webhooks
 from penstock.web.auth import gateway_of
 from penstock.web.chat_schema import CHAT_PATH
 from penstock.web.openapi.chat_operation import describe_chat
+from penstock.web.sharing import shares
 
 router = APIRouter(include_in_schema=False)
 
@@ -94,7 +95,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks)}.values()
+    every = {**vars(bodies), **vars(webhooks), **vars(shares)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]

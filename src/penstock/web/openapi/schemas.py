@@ -11,6 +11,7 @@ from penstock.domain.webhooks import DisabledReason, Status
 from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment
 from penstock.store.queries.billing.usage_rows import Group
 from penstock.store.queries.billing.usage_rows import Kind as UsageKind
+from penstock.vendor_api.generation import Kind, Role
 
 
 class Shape(BaseModel):
@@ -392,3 +393,60 @@ class DeliveryPage(Shape):
     data: list[DeliveryRecord]
     has_more: bool
     next_cursor: str | None
+
+
+# -- share links
+
+
+class ShareRecord(Shape):
+    """A public link to the outputs of one job."""
+
+    id: str
+    object: Literal["share"]
+    job_id: str
+    include_input: bool = Field(description="whether its page shows the prompt, or the input picture")
+    created_at: Moment
+    expires_at: Moment = Field(description="when the link ends, at the latest with its job")
+
+
+class ShareWithUrl(ShareRecord):
+    """A share link with its address, which is shown only once."""
+
+    url: str = Field(description="opens without a key until `expires_at`, or until the link is revoked")
+
+
+class SharePage(Shape):
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
+
+    object: Literal["list"]
+    data: list[ShareRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class SharedOutput(Shape):
+    """One output behind a share link."""
+
+    kind: Kind
+    role: Role
+    content_type: str
+    bytes: int
+    width: int | None
+    height: int | None
+    duration_seconds: float | None
+    fps: float | None
+    faces: int | None
+    vertices: int | None
+    url: str
+
+
+class SharedOutputs(Shape):
+    """What a share link shows."""
+
+    object: Literal["share.outputs"]
+    model: str
+    created_at: Moment
+    expires_at: Moment
+    prompt: str | None = Field(description="null unless the link includes the input")
+    input_url: str | None = Field(description="the input picture; null unless the link includes the input")
+    outputs: list[SharedOutput]

@@ -15,6 +15,8 @@ from penstock.web.server.request_cycle import Cycle
 
 CLIENT_CLOSED_REQUEST = 499
 UNTRACED = frozenset({"/healthz", "/readyz", "/metrics"})
+SHARE = "/share/"
+"""Beginning of the paths of share links."""
 
 log = logging.getLogger("penstock.access")
 _ids = Serial("req")
@@ -78,4 +80,7 @@ def _end_span(span: traces.Span, scope: Message, status: int) -> None:
 def _record(scope: Message, request_id: str, status: int, seconds: float) -> None:
     route, method = getattr(scope.get("route"), "path", None), scope["method"]
     metrics.count_request(method, route, status, seconds)
-    logs.tell_request(request_id, method, scope["path"], status, seconds, scope["state"].get("account"))
+    path = scope["path"]
+    if path.startswith(SHARE):  # its token opens the link
+        path = route or f"{SHARE}…"
+    logs.tell_request(request_id, method, path, status, seconds, scope["state"].get("account"))

@@ -1,0 +1,18 @@
+/** Kinds of outputs. */
+import type { Job, Output } from "../../api/shapes";
+
+export const KINDS = [
+  { value: "", label: "All" },
+  { value: "video", label: "Videos" },
+  { value: "image", label: "Images" },
+  { value: "model", label: "3D" },
+];
+
+/** The output that a job was made for, without previews. */
+export function primaryOf(job: Job): Output | undefined {
+  return job.outputs.find((output) => output.role === "primary") ?? job.outputs[0];
+}
+
+export function kindOf(job: Job): string | null {
+  return primaryOf(job)?.kind ?? null;
+}

@@ -1,0 +1,1 @@
+"""Share links: public pages of a job's outputs."""

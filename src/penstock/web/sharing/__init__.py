@@ -1,0 +1,1 @@
+"""Share links: the API that manages them, and the public pages that they open."""
