@@ -178,6 +178,7 @@ def show_progress(weight: "Weight") -> "Generator[TellStep]":
         BarColumn,
         FileSizeColumn,
         Progress,
+        ProgressColumn,
         SpinnerColumn,
         TextColumn,
         TimeElapsedColumn,
@@ -185,7 +186,8 @@ def show_progress(weight: "Weight") -> "Generator[TellStep]":
         TotalFileSizeColumn,
     )
 
-    columns = [SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), FileSizeColumn(), TimeElapsedColumn()]
+    bar_columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), FileSizeColumn())
+    columns: list[ProgressColumn] = [*bar_columns, TimeElapsedColumn()]
     if weight.parts:
         columns[-1:] = [TextColumn("of"), TotalFileSizeColumn(), TextColumn("left:"), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -209,7 +211,9 @@ def _print_steps(weight: "Weight") -> "TellStep":
             shown.add(step)
             typer.echo(f"{weight.name}: {step}", err=True)
         percent = done * 100 // weight.bytes
-        if weight.parts and percent >= percent_shown + SHOWN_PERCENT:
+        if step == "checking what is here already":
+            percent_shown = percent
+        elif weight.parts and percent >= percent_shown + SHOWN_PERCENT:
             percent_shown = percent - percent % SHOWN_PERCENT
             typer.echo(f"{weight.name}: {percent} %, {done / 1e6:.0f} of {weight.bytes / 1e6:.0f} MB", err=True)
 

@@ -111,6 +111,8 @@ class ChatOffer:
     routes: Sequence[Route]
     prices: Mapping[str, PriceSchedule[TokenPrice]]
     """By vendor that may answer."""
+    description: str = ""
+    """For people; empty if unknown."""
     kind: str = "chat"
     ceilings: PriceSchedule[TokenPrice] = field(init=False)
 
@@ -120,8 +122,8 @@ class ChatOffer:
 
     @property
     def title(self) -> str:
-        """The name shown to people."""
-        return self.id
+        """The text shown to people."""
+        return self.description or self.id
 
     def price_of(self, vendor: str, now: float) -> TokenPrice | None:
         """Return a vendor's price per token; None if it is unknown."""

@@ -1,6 +1,7 @@
 """The contract of a chat vendor: build the call, translate the reply. Types only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
@@ -71,6 +72,7 @@ class ChatVendor(Protocol):
     server: ChatServer | None  # None: it runs elsewhere, at `base_url`
     models: Sequence[str]  # offered where the configuration lists no models
     price: TokenPrice | None  # used where the configuration names none
+    descriptions: Mapping[str, str]  # by model, in a sentence for people; models may be left out
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
@@ -93,3 +95,4 @@ class RemoteChat:
     server: ChatServer | None = None
     models: Sequence[str] = ()
     price: TokenPrice | None = None
+    descriptions: Mapping[str, str] = MappingProxyType({})

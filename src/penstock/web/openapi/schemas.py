@@ -208,6 +208,7 @@ class ChatModel(Shape):
     object: Literal["model"]
     created: int
     owned_by: str
+    description: str | None
 
 
 class ChatModelList(Shape):
