@@ -204,8 +204,8 @@ def _build_chat_offer(
     able = {name: vendor for name, vendor in vendors.items() if is_chat(vendor) and name in _named(entry)}
     asked = {name: vendor.price for name, vendor in able.items()}
     prices = {name: book.schedule(entry.id, name, own or price, TokenPrice) for name, price in asked.items()}
-    described = [able[route.vendor].descriptions.get(route.model, "") for route in entry.routes if route.vendor in able]
-    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, described), ""))
+    known = [able[route.vendor].about.get(route.model) for route in entry.routes if route.vendor in able]
+    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None))
 
 
 def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:

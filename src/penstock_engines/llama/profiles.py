@@ -7,8 +7,9 @@ from types import MappingProxyType
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Settings under which a model answers well, and its description for people."""
+    """Settings under which a model answers well, and its texts for people."""
 
+    title: str = ""
     description: str = ""
     pull: str = "penstock models pull"
     """The command that brings the weights."""
@@ -23,9 +24,13 @@ class Profile:
 USUAL = Profile()
 PROFILES: Mapping[str, Profile] = MappingProxyType(
     {
-        "smollm2-135m.gguf": Profile("Small demonstration model (SmolLM2 135M): quick, fluent and often wrong"),
+        "smollm2-135m.gguf": Profile(
+            "SmolLM2 135M, small demonstration model",
+            "Small demonstration model: quick, fluent and often wrong.",
+        ),
         "qwen2.5-coder-1.5b.gguf": Profile(
-            "Small model (Qwen2.5-Coder 1.5B): mostly right, slower; needs `penstock models pull qwen2.5-coder-1.5b`",
+            "Qwen2.5-Coder 1.5B, small model",
+            "Small model: slower, and right more often. `penstock models pull qwen2.5-coder-1.5b` brings it (1.1 GB).",
             pull="penstock models pull qwen2.5-coder-1.5b",
             repeat_penalty=1.0,
             system=(

@@ -12,7 +12,7 @@ from pydantic import Field
 from penstock.domain.chat import Ask, Blame, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
-from penstock.vendor_api.chat import ChatOptions, ChatServer, Translator
+from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
@@ -80,7 +80,8 @@ class Local:
         gguf = folders.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
         self.models = (_name(gguf),)
         profile = find_profile(gguf.name)
-        self.descriptions: Mapping[str, str] = dict.fromkeys(self.models, profile.description)
+        known = self.models if profile.title else ()
+        self.about: Mapping[str, AboutModel] = {name: AboutModel(profile.title, profile.description) for name in known}
         self._system = options.system or profile.system
         server = LlamaServer(
             LlamaOptions(

@@ -117,8 +117,8 @@ class Talk:
         from penstock.client import PenstockClientError
 
         with contextlib.suppress(PenstockClientError):
-            title = self.client.model(self.model).title
-            return f"{self.model}: {title}" if title and title != self.model else self.model
+            description = self.client.model(self.model).description
+            return f"{self.model}: {description}" if description else self.model
         return self.model
 
     def describe_usage(self) -> str:

@@ -43,5 +43,5 @@ def _describe(caller: Caller, name: str) -> dict[str, Any]:
         "object": "model",
         "created": int(caller.gateway.started_at),
         "owned_by": ", ".join(sorted({route.vendor for route in offer.routes})),
-        "description": offer.description or None,
+        "description": offer.description,
     }
