@@ -135,11 +135,12 @@ class Joining:
         for title, fill in self._list_sources(source):
             if joined.is_complete:
                 return
+            if problems:
+                self.warn(f"{problems[-1]} Trying {title}.")
             try:
                 fill(joined)
             except PullError as error:
                 problems.append(type(error)(f"{title}: {error}"))
-                self.warn(str(problems[-1]))
         if not joined.is_complete:
             raise type(problems[-1])(" ".join(map(str, problems)))
 
@@ -180,6 +181,7 @@ class Joining:
     def _copy(self, whole: Path, joined: JoinedFile) -> None:
         if whole.stat().st_size != self.weight.bytes:
             raise PullError(f"{whole} has {whole.stat().st_size} bytes instead of {self.weight.bytes}.")
+        joined.drop_incomplete()
         with whole.open("rb") as file:
             file.seek(joined.size)
             while chunk := file.read(CHUNK):

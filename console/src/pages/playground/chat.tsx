@@ -5,9 +5,9 @@ import { type FormEvent, type KeyboardEvent, lazy, Suspense, useEffect, useRef, 
 import type { Model } from "../../api/shapes";
 import { Copy } from "../../parts/code_block";
 import { ErrorNotice } from "../../parts/error_notice";
-import { Prose } from "../../parts/prose";
 import { formatMoney } from "../../parts/money";
 import { formatCount } from "../../parts/numbers";
+import { Prose } from "../../parts/prose";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
 import { ChatSettingsForm } from "./chat_settings";
