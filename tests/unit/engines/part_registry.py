@@ -101,7 +101,11 @@ class PartServer:
 @contextmanager
 def part_server(server: PartServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[PartServer]:
     """Serve on loopback, as the only index that pip knows."""
-    with registry(lambda request: server.answer(request)) as url:  # a method is not bound to a handler
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        server.answer(request)
+
+    with registry(answer) as url:
         server.url = url
         for name in ("NO_INDEX", "FIND_LINKS", "EXTRA_INDEX_URL"):
             monkeypatch.delenv(f"PIP_{name}", raising=False)
