@@ -71,7 +71,7 @@ class PartServer:
         """Serve the index, a wheel or the upstream file."""
         if found := re.fullmatch(r"/simple/penstock-test-part(\d+)/", request.path):
             name = f"penstock_test_part{found[1]}-1.2.3-py3-none-any.whl"
-            send(request, f'<a href="/files/{name}#sha256=0">{name}</a>'.encode(), "text/html")
+            send(request, f'<a href="/files/{name}">{name}</a>'.encode(), "text/html")
             return
         wheel = self.wheels / Path(request.path).name
         if request.path == UPSTREAM and self.upstream is not None:

@@ -24,6 +24,7 @@ const BEGINNINGS = [
   "What is the capital of Japan?",
   "Name three fruits.",
   "Name the four seasons.",
+  "What is the internet?",
   "Give me three reasons to read books.",
   "Give me three tips for better sleep.",
 ] as const;
