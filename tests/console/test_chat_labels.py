@@ -10,7 +10,11 @@ from penstock.web.console import FOLDER
 pytest_plugins = ["console_fixtures"]
 pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="The console is not built: make console")
 
-TITLE, DESCRIPTION = "Echo, small demonstration model", "Small demonstration model: run `penstock models pull` for more."
+TITLE = "Echo, small demonstration model"
+DESCRIPTION = "Small demonstration model: run `penstock models pull` for more."
+    "Echo, small demonstration model",
+    "Small demonstration model: run `penstock models pull` for more.",
+)
 
 
 def describe_one(route: Route) -> None:
