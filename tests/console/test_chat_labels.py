@@ -12,9 +12,6 @@ pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="T
 
 TITLE = "Echo, small demonstration model"
 DESCRIPTION = "Small demonstration model: run `penstock models pull` for more."
-    "Echo, small demonstration model",
-    "Small demonstration model: run `penstock models pull` for more.",
-)
 
 
 def describe_one(route: Route) -> None:
