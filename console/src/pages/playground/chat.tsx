@@ -22,9 +22,9 @@ const Markdown = lazy(() => import("./markdown"));
 /** Questions that the built-in demonstration model answers well, tried by hand with several seeds. */
 const BEGINNINGS = [
   "What is the capital of Japan?",
-  "Name three fruits.",
-  "Name the four seasons.",
+  "What is the water cycle?",
   "What is the internet?",
+  "What does a doctor do?",
   "Give me three reasons to read books.",
   "Give me three tips for better sleep.",
 ] as const;
