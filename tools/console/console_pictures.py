@@ -145,7 +145,7 @@ def fill(gateway: Gateway) -> dict[str, str]:
         for purpose in ("website", "nightly batch"):
             wish = {"account": account, "name": purpose, "budgets": [{"period": "day", "cap": "5.00"}]}
             names |= {"account": account, "key": gateway.call("POST", "/admin/v1/keys", json=wish)["public_id"]}
-    for question in ("What is a waterfall?", "Why is the sky blue?"):
+    for question in ("What is the capital of Japan?", "Give me three reasons to read books."):
         body = {"model": CHAT, "messages": [{"role": "user", "content": question}], "max_tokens": 60}
         gateway.call("POST", "/llm/chat/completions", json=body)
     for job in (*jobs, names["model"], names["failed"]):
@@ -182,7 +182,7 @@ def paths(names: dict[str, str]) -> dict[str, str]:
 def show_chat(page: Page, url: str) -> None:
     page.goto(f"{url}/console/playground/{CHAT}")
     page.get_by_label("Max tokens").fill("90")
-    page.get_by_role("textbox", name="Message").fill("What is a waterfall?")
+    page.get_by_role("textbox", name="Message").fill("What is the capital of Japan?")
     page.keyboard.press("Enter")
     page.get_by_role("button", name="Again", exact=True).wait_for()
 

@@ -20,6 +20,7 @@ from penstock.settings.tables import load
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.app import create_app
 from penstock.web.server.serving import serve
+from penstock_engines.llama.profiles import PROFILES
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -38,6 +39,12 @@ what a server offers, and at what price. Models of fal, Replicate and ComfyUI th
 | Model | Makes | Vendors |
 |---|---|---|
 {models}
+
+Built-in [chat models](engines.md#chat), which take [OpenAI's request](chat.md#requests):
+
+| Model | Title | Description |
+|---|---|---|
+{chat}
 {sections}"""
 
 
@@ -48,9 +55,9 @@ def draw_models() -> str:
         f"| [`{model.id}`](#{model.id}) | {model.title} ({model.kind}) | {_word_vendors(vendors)} |"
         for model, vendors in served
     ]
-    return MODELS.format(
-        models="\n".join(rows), sections="".join(draw_model(model, vendors) for model, vendors in served)
-    )
+    chat = [f"| `{Path(name).stem}` | {each.title} | {each.description} |" for name, each in PROFILES.items()]
+    sections = "".join(draw_model(model, vendors) for model, vendors in served)
+    return MODELS.format(models="\n".join(rows), chat="\n".join(chat), sections=sections)
 
 
 def list_served() -> list[tuple[GenerationModel, list[str]]]:

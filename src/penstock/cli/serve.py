@@ -29,6 +29,8 @@ if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.store.database import Connection
 
 VIDEO, MODEL = "vendorb_video_31", "vendora_image_to_model"
+FIRST_QUESTION = "What is the capital of Japan?"
+"""One that the built-in demonstration model answers well."""
 FIRST_KEY, FIRST_ADMIN_KEY = "first-key", "first-admin-key"
 
 log = logging.getLogger(__name__)
@@ -140,7 +142,9 @@ def _examples(address: str, offers: "Offers") -> Iterator[str]:
     """Yield example commands for a shell. None holds the key: shells write what is typed to a file."""
     bearer, content = '-H "Authorization: Bearer $PENSTOCK_API_KEY"', "-H 'Content-Type: application/json'"
     for model in islice(offers.chat, 1):
-        question = {"role": "user", "content": "What is a waterfall?"}
+        if description := offers.chat[model].description:
+            yield f"# {model}: {description}"
+        question = {"role": "user", "content": FIRST_QUESTION}
         body = json.dumps({"model": model, "messages": [question], "max_tokens": 60})
         yield f"curl {address}/llm/chat/completions {bearer} {content} -d '{body}'"
     orders = (

@@ -211,6 +211,7 @@ class Model(Record):
     id: str = ""
     kind: str = ""
     title: str = ""
+    description: str | None = None
     params: Mapping[str, Any] = pairs()
     defaults: Mapping[str, Any] = pairs()
     example: Mapping[str, Any] = pairs()

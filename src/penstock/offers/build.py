@@ -116,14 +116,14 @@ def _build_vendors(
 
 
 def _unknown_type(kind: str, where: str) -> Problem:
-    if kind in BUILT_IN:
+    if kind in _built_in_types():
         return Problem(where, f"vendor type `{kind}` belongs to the built-in engines: {NOT_INSTALLED}", INSTALL_ENGINES)
     return Problem(where, f"there is no vendor type `{kind}`", nearest(kind, vendor_names()))
 
 
 def _find_absent_routes(settings: Settings) -> list[Problem]:
     """Return a problem for each model with a route to a built-in vendor that is not installed."""
-    absent = set(BUILT_IN) - vendor_names() - settings.vendors.keys()
+    absent = {name for name, table in BUILT_IN.items() if table["type"] not in vendor_names()} - settings.vendors.keys()
     return [
         Problem(
             settings.source.locate(("models", index, "id")),
@@ -138,8 +138,12 @@ def _find_absent_routes(settings: Settings) -> list[Problem]:
 
 def _built_in(settings: Settings) -> dict[str, dict[str, str]]:
     """Return a table for each installed built-in vendor that the settings do not name."""
-    absent = (name for name in BUILT_IN if name not in settings.vendors and name in vendor_names())
-    return {name: {"type": name} for name in absent}
+    absent = (name for name in BUILT_IN if name not in settings.vendors)
+    return {name: dict(BUILT_IN[name]) for name in absent if BUILT_IN[name]["type"] in vendor_names()}
+
+
+def _built_in_types() -> set[str]:
+    return {table["type"] for table in BUILT_IN.values()}
 
 
 def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, str], GenerationVendor]:
@@ -172,6 +176,10 @@ def _is_chat_entry(
     return entry.id not in known and all(route.vendor in chat_vendors for route in entry.routes)
 
 
+def _named(entry: ModelEntry) -> set[str]:
+    return {route.vendor for route in entry.routes}
+
+
 def _routes(entry: ModelEntry) -> list[Route]:
     return [Route(route.vendor, route.model, route.weight, route.order) for route in entry.routes]
 
@@ -193,10 +201,11 @@ def _build_chat_offer(
             what = f"vendor `{route.vendor}` does not run chat models"
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
     own = _own_price(entry, index, "chat", settings, TokenPrice)
-    able = {route.vendor: vendors[route.vendor] for route in entry.routes if route.vendor in vendors}
-    asked = {name: vendor.price for name, vendor in able.items() if is_chat(vendor)}
+    able = {name: vendor for name, vendor in vendors.items() if is_chat(vendor) and name in _named(entry)}
+    asked = {name: vendor.price for name, vendor in able.items()}
     prices = {name: book.schedule(entry.id, name, own or price, TokenPrice) for name, price in asked.items()}
-    return ChatOffer(entry.id, _routes(entry), prices)
+    known = [able[route.vendor].about.get(route.model) for route in entry.routes if route.vendor in able]
+    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None))
 
 
 def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:

@@ -21,7 +21,7 @@ from penstock.domain.prices import (
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.offers.route import Route, rank_routes
 from penstock.upstream.redaction import Redactor
-from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.chat import AboutModel, ChatVendor
 from penstock.vendor_api.generation import GenerationVendor
 
 
@@ -111,6 +111,7 @@ class ChatOffer:
     routes: Sequence[Route]
     prices: Mapping[str, PriceSchedule[TokenPrice]]
     """By vendor that may answer."""
+    about: AboutModel | None = None
     kind: str = "chat"
     ceilings: PriceSchedule[TokenPrice] = field(init=False)
 
@@ -121,7 +122,12 @@ class ChatOffer:
     @property
     def title(self) -> str:
         """The name shown to people."""
-        return self.id
+        return self.about.title if self.about else self.id
+
+    @property
+    def description(self) -> str | None:
+        """A sentence about the model, if its vendor has one."""
+        return self.about.description if self.about else None
 
     def price_of(self, vendor: str, now: float) -> TokenPrice | None:
         """Return a vendor's price per token; None if it is unknown."""

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
@@ -12,7 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr
 from penstock.settings.problems import reject
 from penstock.settings.sources import make_absolute
 
-BUILT_IN = ("embedded", "local", "sim")
+BUILT_IN: Mapping[str, Mapping[str, str]] = MappingProxyType(
+    {
+        "embedded": {"type": "embedded"},
+        "local": {"type": "local"},
+        "local_large": {"type": "local", "gguf": "qwen2.5-coder-1.5b.gguf"},
+        "sim": {"type": "sim"},
+    }
+)
 """Vendors that need no account and no table. The first that can runs each model that no configured vendor serves."""
 MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
@@ -67,14 +75,18 @@ def _check_type(table: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def name_built_in(tables: Any) -> Any:
-    """Add the type to the table of a built-in vendor."""
+    """Complete the table of a built-in vendor, unless it is of another type."""
     if not isinstance(tables, dict):
         return tables
     found = cast("dict[str, Any]", tables)
-    return {
-        name: {"type": name, **cast("dict[str, Any]", table)} if name in BUILT_IN and isinstance(table, dict) else table
-        for name, table in found.items()
-    }
+    return {name: _complete(name, table) if name in BUILT_IN else table for name, table in found.items()}
+
+
+def _complete(name: str, table: Any) -> Any:
+    usual = BUILT_IN[name]
+    if not isinstance(table, dict) or cast("dict[str, Any]", table).get("type", usual["type"]) != usual["type"]:
+        return cast("Any", table)
+    return {**usual, **cast("dict[str, Any]", table)}
 
 
 def parse_document(value: Any) -> Any:

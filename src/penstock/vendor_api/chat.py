@@ -1,6 +1,8 @@
 """The contract of a chat vendor: build the call, translate the reply. Types only."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
@@ -63,6 +65,14 @@ class Translator(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class AboutModel:
+    """Texts for people about a model."""
+
+    title: str
+    description: str
+
+
 class ChatVendor(Protocol):
     """A service that runs chat models. One instance per `[vendors.NAME]` table; no I/O, no state of a request."""
 
@@ -71,6 +81,7 @@ class ChatVendor(Protocol):
     server: ChatServer | None  # None: it runs elsewhere, at `base_url`
     models: Sequence[str]  # offered where the configuration lists no models
     price: TokenPrice | None  # used where the configuration names none
+    about: Mapping[str, AboutModel]  # by model; models may be left out
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
@@ -93,3 +104,4 @@ class RemoteChat:
     server: ChatServer | None = None
     models: Sequence[str] = ()
     price: TokenPrice | None = None
+    about: Mapping[str, AboutModel] = MappingProxyType({})

@@ -41,8 +41,8 @@ def describe(order: dict[str, Any], params: Any) -> Any:
     params.n_ctx = order["context"] * order["slots"]  # llama.cpp divides it among the slots
     for name, value in SETTINGS.items():
         setattr(params, name, value)
-    for name, value in SAMPLING.items():
-        setattr(params.sampling, name, value)
+    params.no_extra_bufts = not order["extra_buffers"]
+    params.sampling.temp, params.sampling.penalty_repeat = TEMPERATURE, order["repeat_penalty"]
     return params
 
 
@@ -65,8 +65,8 @@ SETTINGS = {
 }
 
 
-SAMPLING = {"temp": 0.2, "penalty_repeat": 1.1}
-"""Defaults for requests: small models ramble at a high temperature, and repeat themselves without the penalty."""
+TEMPERATURE = 0.2
+"""Default for requests, as small models ramble at a high temperature."""
 
 
 def restrain(memory_mb: int | None) -> None:

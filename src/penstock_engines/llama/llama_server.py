@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from penstock_engines.llama.child_process import ChildProcess
+from penstock_engines.llama.profiles import find_profile
 from penstock_engines.processors import count_processors
 
 LOGGED_ERROR = re.compile(r"[\d.]+ E [^:]*: (.*)")
@@ -34,6 +35,8 @@ class LlamaOptions:
     """Number of parallel conversations."""
     memory_mb: int | None = None
     """Maximum allocation. The weights are mapped from their file and do not count."""
+    repeat_penalty: float | None = None
+    """Default for requests. None means that of the model's profile."""
     unload_seconds: float = 600
     start_seconds: float = 120
 
@@ -128,7 +131,8 @@ class LlamaServer:
         return address
 
     def _order(self) -> dict[str, Any]:
-        options = self._options
+        options, profile = self._options, find_profile(self._options.gguf.name)
+        penalty = options.repeat_penalty
         return {
             "gguf": str(options.gguf.absolute()),
             "alias": options.gguf.stem,
@@ -137,6 +141,8 @@ class LlamaServer:
             "context": options.context,
             "slots": options.slots,
             "memory_mb": options.memory_mb,
+            "repeat_penalty": profile.repeat_penalty if penalty is None else penalty,
+            "extra_buffers": profile.extra_buffers,
         }
 
     def _explain(self, child: ChildProcess, took: float) -> str:
@@ -151,7 +157,8 @@ class LlamaServer:
         cause = _find_cause(child.last_lines())
         if child.status is not None and child.status < 0:
             return f"the chat server crashed (signal {-child.status}) while it loaded `{name}`: {cause}"
-        return f"`{name}` cannot be loaded; it may be damaged (`penstock models pull`) or need more memory: {cause}"
+        pull = find_profile(name).pull
+        return f"`{name}` cannot be loaded; it may be damaged (`{pull}`) or need more memory: {cause}"
 
     def _unload_when_idle(self, child: ChildProcess) -> None:
         with self._change:
@@ -168,15 +175,16 @@ def _check(gguf: Path) -> None:
     """Check options early, where the message is clearer than llama.cpp's."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ServerFailed("the built-in chat server is not installed; run `pip install 'penstock[local]'`")
+    pull = find_profile(gguf.name).pull
     try:
         with gguf.open("rb") as file:
             magic = file.read(4)
     except FileNotFoundError:
-        raise ServerFailed(f"the weights `{gguf.name}` are missing; run `penstock models pull`") from None
+        raise ServerFailed(f"the weights `{gguf.name}` are missing; run `{pull}`") from None
     except OSError as error:
         raise ServerFailed(f"the weights `{gguf.name}` cannot be read: {error.strerror}") from None
     if magic != b"GGUF":
-        raise ServerFailed(f"`{gguf.name}` is not a GGUF file; name another, or run `penstock models pull`")
+        raise ServerFailed(f"`{gguf.name}` is not a GGUF file; name another, or run `{pull}`")
 
 
 def _find_cause(lines: tuple[str, ...]) -> str:

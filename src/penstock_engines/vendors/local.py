@@ -1,6 +1,7 @@
 """`local`: a chat model on this machine, from any GGUF file by llama.cpp. The default is SmolLM2-135M."""
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal, cast
 
@@ -11,10 +12,11 @@ from pydantic import Field
 from penstock.domain.chat import Ask, Blame, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
-from penstock.vendor_api.chat import ChatOptions, ChatServer, Translator
+from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
+from penstock_engines.llama.profiles import find_profile
 from penstock_engines.vendors.tool_emulation import (
     Emulation,
     emulate_tools,
@@ -47,6 +49,14 @@ class LocalOptions(ChatOptions):
         default="emulated",
         description="native: the model's own template knows tools; emulated: it is held to JSON that calls them",
     )
+    system: str | None = Field(
+        default=None,
+        max_length=8000,
+        description="the system prompt of requests without one; default: the template's, or our own for a pulled model",
+    )
+    repeat_penalty: float | None = Field(
+        default=None, gt=0, le=2, description="default: 1.1, or what suits the pulled model; 1 is none"
+    )
     context: int = Field(default=8192, ge=256, description="the longest conversation, in tokens")
     slots: int = Field(default=2, ge=1, le=64, description="how many requests it answers at once")
     threads: int | None = Field(default=None, ge=1, description="default: one for each core")
@@ -69,6 +79,10 @@ class Local:
         self._tools = options.tools
         gguf = folders.weights / (options.gguf or Path(DEFAULT_WEIGHTS)).expanduser()
         self.models = (_name(gguf),)
+        profile = find_profile(gguf.name)
+        known = self.models if profile.title else ()
+        self.about: Mapping[str, AboutModel] = {name: AboutModel(profile.title, profile.description) for name in known}
+        self._system = options.system or profile.system
         server = LlamaServer(
             LlamaOptions(
                 gguf=gguf,
@@ -76,6 +90,7 @@ class Local:
                 context=options.context,
                 slots=options.slots,
                 memory_mb=options.memory_mb,
+                repeat_penalty=options.repeat_penalty,
                 unload_seconds=options.unload_seconds,
                 start_seconds=options.start_seconds,
             )
@@ -97,6 +112,12 @@ class Local:
             raise InvalidRequest(f"Invalid '{where}': nested too deeply.", param=where, code="invalid_value") from None
         return Call("POST", "/chat/completions", self._headers, body=body)
 
+    def _open_turns(self, turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return the conversation, opened by our system prompt if it has none."""
+        if self._system is None or any(turn.get("role") in ("system", "developer") for turn in turns):
+            return turns
+        return [{"role": "system", "content": self._system}, *turns]
+
     def _replace(self, ask: Ask) -> dict[str, Any]:
         """Return the fields that replace the caller's own. None removes a field."""
         _refuse_unknown(ask)
@@ -108,15 +129,16 @@ class Local:
         if "stop" in ask.fields:
             changed["stop"] = read_stops(ask) or None  # an empty one would end the answer before it begins
         if self._tools == "native":
-            for index, turn in enumerate(ask.field("messages")):
+            turns = cast("list[dict[str, Any]]", ask.field("messages"))
+            for index, turn in enumerate(turns):
                 read_text(turn, f"messages[{index}]")
-            return changed
+            return changed | ({"messages": self._open_turns(turns)} if self._system else {})
         if wants_tools(ask) and self._tools == "refused":
             raise InvalidRequest("This model cannot use tools.", param="tools", code="unsupported_parameter")
         changed |= dict.fromkeys(("tools", "tool_choice", "parallel_tool_calls"))
         if self._emulates(ask):
             return changed | {"stop": None} | emulate_tools(ask)
-        return changed | {"messages": plain_turns(ask)}
+        return changed | {"messages": self._open_turns(plain_turns(ask))}
 
     def translator(self, ask: Ask) -> Translator | None:
         """Return a translator for emulated tools, else None."""

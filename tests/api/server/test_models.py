@@ -14,7 +14,7 @@ GENERATION = "/model/v1/generation"
 TEXT_TO_VIDEO = "vendorb_video_31"
 IMAGE_TO_MODEL = "vendora_image_to_model"
 FIELDS = {
-    *("id", "object", "kind", "title", "params", "defaults", "example"),
+    *("id", "object", "kind", "title", "description", "params", "defaults", "example"),
     *("price", "prices", "vendors", "typical_seconds"),
 }
 URL = {"url": "https://example.com/a.png"}
@@ -35,6 +35,7 @@ async def try_params(server: Server, model: str, params: dict[str, Any]) -> http
 async def test_every_model_says_all_about_itself(server):
     models = await list_models(server.client)
     assert models.pop("smollm2-135m")["vendors"] == ["local"]
+    assert models.pop("qwen2.5-coder-1.5b")["vendors"] == ["local_large"]
     assert set(models) == {VIDEO, MODEL, TEXT_TO_VIDEO, IMAGE_TO_MODEL}
     for name, model in models.items():
         assert set(model) == FIELDS

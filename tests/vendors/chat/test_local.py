@@ -55,6 +55,42 @@ def test_an_empty_stop_stops_nothing(stop, left):
     assert sent(stop=stop).get("stop") == left
 
 
+LARGE = "qwen2.5-coder-1.5b.gguf"
+
+
+def sent_to(gguf: str | None, **fields: Any) -> list[Json]:
+    options = {name: fields.pop(name) for name in ("tools_mode", "system") if name in fields}
+    mode = options.pop("tools_mode", "emulated")
+    call = make_vendor("local", gguf=gguf, tools=mode, **options).complete(make_ask(**fields), "theirs")
+    return json.loads(call.body or b"")["messages"]
+
+
+@pytest.mark.parametrize("mode", ["emulated", "native", "refused"])
+def test_a_conversation_without_a_system_message_gets_the_models_own(mode: str):
+    opening, *rest = sent_to(LARGE, tools_mode=mode)
+    assert opening["role"] == "system"
+    assert rest == HELLO
+    assert sent_to(LARGE, tools_mode=mode, system="Rhyme.")[0] == {"role": "system", "content": "Rhyme."}
+    assert sent_to(None, tools_mode=mode) == HELLO
+    assert sent_to("other.gguf", tools_mode=mode) == HELLO
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+@pytest.mark.parametrize("mode", ["emulated", "native"])
+def test_a_callers_system_message_stands_alone(mode: str, role: str):
+    turns = [*HELLO, {"role": role, "content": "Be brief."}]
+    assert [turn["content"] for turn in sent_to(LARGE, tools_mode=mode, messages=turns)] == ["Hello", "Be brief."]
+
+
+def test_pulled_models_say_what_they_are_and_others_say_nothing():
+    [small] = make_vendor("local").about.values()
+    [large] = make_vendor("local", gguf=LARGE).about.values()
+    assert "small demonstration model" in small.title
+    assert small.description.startswith("Small demonstration model")
+    assert "`penstock models pull qwen2.5-coder-1.5b`" in large.description
+    assert make_vendor("local", gguf="other.gguf").about == {}
+
+
 @pytest.mark.parametrize("mode", ["emulated", "refused"])
 def test_a_model_without_tools_hears_nothing_of_them(mode):
     body = sent(mode, tools=TOOLS, tool_choice="none", parallel_tool_calls=False, messages=CALLED)

@@ -7,6 +7,7 @@ import { Copy } from "../../parts/code_block";
 import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { formatCount } from "../../parts/numbers";
+import { Prose } from "../../parts/prose";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
 import { ChatSettingsForm } from "./chat_settings";
@@ -18,11 +19,15 @@ import { ShowCode } from "./show_code";
 /** Large, and not needed before the first answer; until then words are shown as they come. */
 const Markdown = lazy(() => import("./markdown"));
 
+/** Questions that the built-in demonstration model answers well, tried by hand with several seeds. */
 const BEGINNINGS = [
-  "What is a waterfall?",
-  "Write a haiku about a sluice gate.",
-  "List three uses of a gateway, as a table.",
-];
+  "What is the capital of Japan?",
+  "What is the water cycle?",
+  "What is the internet?",
+  "What does a doctor do?",
+  "Give me three reasons to read books.",
+  "Give me three tips for better sleep.",
+] as const;
 
 export default function Chat({ model }: { model: Model }) {
   const drafts = useDrafts();
@@ -43,13 +48,14 @@ export default function Chat({ model }: { model: Model }) {
       location.origin,
       chatBody(
         model.id,
-        turns.length ? turns : [{ role: "user", content: "What is a penstock?" }],
+        turns.length ? turns : [{ role: "user", content: BEGINNINGS[0] }],
         drafts.settings[model.id] ?? {},
       ),
     );
   return (
     <div className="talk">
       <section className="card talk-main" aria-label="Conversation">
+        <AboutModel model={model} />
         <Conversation turns={turn ? [...turns, turn] : turns} isOpen={turn !== null} onBegin={say} />
         {error !== null && (
           <div style={{ padding: "0 16px 12px" }}>
@@ -85,6 +91,16 @@ export default function Chat({ model }: { model: Model }) {
         </div>
       </aside>
     </div>
+  );
+}
+
+/** Sentence about the model that answers, where the server knows one. */
+function AboutModel({ model }: { model: Model }) {
+  if (!model.description) return null;
+  return (
+    <Text size="xs" c="dimmed" className="talk-about">
+      <Prose text={model.description} />
+    </Text>
   );
 }
 

@@ -1,4 +1,4 @@
-import { SegmentedControl, Select } from "@mantine/core";
+import { SegmentedControl, Select, type SelectProps, Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
 
 const KINDS: Record<string, string> = { chat: "Chat", "3d": "3D", video: "Video", image: "Image" };
@@ -34,10 +34,26 @@ export function ModelPicker({
         className="model-picker"
         value={chosen.id}
         data={those.map((model) => ({ value: model.id, label: model.id }))}
+        renderOption={renderOption(those)}
         onChange={(id) => id && onChoose(id)}
         checkIconPosition="right"
       />
     </>
+  );
+}
+
+/** Show the title of a chat model below its id, as `smollm2-135m` alone says little. */
+function renderOption(models: Model[]): SelectProps["renderOption"] {
+  const titles = new Map(models.map((model) => [model.id, model.kind === "chat" ? model.title : model.id]));
+  return ({ option }) => (
+    <div>
+      {option.label}
+      {titles.get(option.value) !== option.value && (
+        <Text size="xs" c="dimmed">
+          {titles.get(option.value)}
+        </Text>
+      )}
+    </div>
   );
 }
 

@@ -112,6 +112,15 @@ class Talk:
                 self.said.append({"role": "assistant", "content": "".join(pieces)})
         return "".join(pieces)
 
+    def describe_model(self) -> str:
+        """Return the model's id, with its description if the server has one."""
+        from penstock.client import PenstockClientError
+
+        with contextlib.suppress(PenstockClientError):
+            description = self.client.model(self.model).description
+            return f"{self.model}: {description}" if description else self.model
+        return self.model
+
     def describe_usage(self) -> str:
         """Return tokens and cost of the last answer as text, as far as known."""
         parts: list[str] = []
@@ -156,7 +165,7 @@ def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
         return
     typer.echo()
     if sys.stderr.isatty():
-        typer.secho(talk.describe_usage(), err=True, dim=True)
+        typer.secho(f"{plain(talk.describe_model())} ({talk.describe_usage()})", err=True, dim=True)
 
 
 # -- the conversation
@@ -165,7 +174,7 @@ def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:
 def _converse(talk: Talk) -> None:
     with contextlib.suppress(ImportError):  # line editing and history, if the platform has them
         import_module("readline")
-    typer.secho(f"{plain(talk.model)}. {HELP}", err=True, dim=True)
+    typer.secho(f"{plain(talk.describe_model())}\n{HELP}", err=True, dim=True)
     while True:
         try:
             line = input("> ").strip()
@@ -184,6 +193,7 @@ def _obey(talk: Talk, line: str) -> None:
     match line.partition(" "):
         case ("/model", " ", name):
             talk.model = name.strip()
+            typer.secho(plain(talk.describe_model()), err=True, dim=True)
         case ("/system", _, text):
             talk.system = text.strip() or None
         case ("/reset", _, _):

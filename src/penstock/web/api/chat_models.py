@@ -37,5 +37,11 @@ async def get_chat_model(model_id: str, request: Request) -> Response:
 
 
 def _describe(caller: Caller, name: str) -> dict[str, Any]:
-    vendors = sorted({route.vendor for route in caller.gateway.offers.chat[name].routes})
-    return {"id": name, "object": "model", "created": int(caller.gateway.started_at), "owned_by": ", ".join(vendors)}
+    offer = caller.gateway.offers.chat[name]
+    return {
+        "id": name,
+        "object": "model",
+        "created": int(caller.gateway.started_at),
+        "owned_by": ", ".join(sorted({route.vendor for route in offer.routes})),
+        "description": offer.description,
+    }

@@ -171,6 +171,7 @@ class ModelRecord(Shape):
     object: Literal["model"]
     kind: str
     title: str
+    description: str | None = Field(description="a sentence about the model; null: there is none")
     params: dict[str, Any] = Field(description="JSON Schema of `params`")
     defaults: dict[str, Any]
     example: dict[str, Any] = Field(description="a whole request body")
@@ -209,6 +210,7 @@ class ChatModel(Shape):
     object: Literal["model"]
     created: int
     owned_by: str
+    description: str | None = Field(description="a sentence about the model; null: there is none")
 
 
 class ChatModelList(Shape):
