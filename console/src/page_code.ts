@@ -2,6 +2,7 @@
 export const PAGE_CODE = {
   "/playground": () => import("./pages/playground/playground"),
   "/jobs": () => import("./pages/jobs/jobs"),
+  "/compare": () => import("./pages/compare/compare"),
   "/models": () => import("./pages/models/models"),
   "/usage": () => import("./pages/usage/usage"),
   "/webhooks": () => import("./pages/webhooks/webhooks"),

@@ -37,6 +37,9 @@ const SHAPES = {
   video: <path d="M3 5h10v10H3zM13 9l4-2.500v7L13 11" />,
   chat: <path d="M3 4h14v9H9l-4 3.500V13H3z" />,
   search: <path d="M9 4a5 5 0 1 0 0 10A5 5 0 0 0 9 4M12.800 12.800 17 17" />,
+  compare: <path d="M3 4h6v12H3zM11 4h6v12h-6z" />,
+  play: <path d="M6 4v12l10-6z" />,
+  pause: <path d="M7 4v12M13 4v12" />,
   settings: <path d="M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4" />,
 } satisfies Record<string, ReactNode>;
 
