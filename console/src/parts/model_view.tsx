@@ -69,7 +69,7 @@ export function ModelView({ output, preview, height = 380, onShown }: Props) {
       {standing === "loading" && (
         <div className="viewer-waiting">
           {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
-          <Loader size="sm" type="dots" aria-label="Loading the model" />
+          <Loader size="sm" type="dots" role="status" aria-label="Loading the model" />
         </div>
       )}
       {code &&

@@ -10,6 +10,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { Ago, formatSeconds } from "../../parts/time";
 import { compareAddress, FEWEST } from "../compare/address";
+import { useCtrlEnter } from "../playground/ctrl_enter";
 import { changeDrafts, useDrafts } from "../playground/drafts";
 import { isComplete } from "../playground/dry_run";
 import { type Params, ParamsForm } from "../playground/params_form";
@@ -45,6 +46,7 @@ export default function Batch({ models, chosen, onChoose }: Props) {
   const missing = (schema.required ?? []).filter((name) => params[name] === undefined);
   const isReady = chosen.length >= FEWEST && missing.length === 0 && chosen.every((each) => isComplete(each, params));
   const send = () => isReady && sending.send(Object.fromEntries(chosen.map((model) => [model.id, params])));
+  useCtrlEnter(send);
   return (
     <div className="bench">
       <section className="card bench-form" aria-label="Request">

@@ -32,7 +32,7 @@ interface Props {
 export function CompareCard({ id, query, all, params, sharing, onRemove }: Props) {
   const { data: job, error } = query;
   if (error instanceof ApiError && (error.status === 404 || error.status === 410)) {
-    return <Gone id={id} onRemove={onRemove} />;
+    return <Gone id={id} wasHere={error.status === 410} onRemove={onRemove} />;
   }
   if (!job) {
     return (
@@ -101,12 +101,14 @@ export function Frame({ label, title, status, onRemove, children }: FrameProps) 
   );
 }
 
-function Gone({ id, onRemove }: { id: string; onRemove: () => void }) {
+function Gone({ id, wasHere, onRemove }: { id: string; wasHere: boolean; onRemove: () => void }) {
   return (
-    <Frame label={`Job ${id}`} title="Job not found" onRemove={onRemove}>
+    <Frame label={`Job ${id}`} title={wasHere ? "Job deleted" : "Job not found"} onRemove={onRemove}>
       <div className="compare-about">
         <Text size="sm">
-          The id is mistyped, the job was deleted, its retention ended, or it belongs to another account.
+          {wasHere
+            ? "The job was deleted, or its retention ended. Its result cannot be shown any more."
+            : "The id is mistyped, or the job belongs to another account."}
         </Text>
         <Text size="sm" c="dimmed" className="mono" mt="xs" style={{ overflowWrap: "anywhere" }}>
           {id}
@@ -170,7 +172,14 @@ function JobFacts({ job, all }: { job: Job; all: Job[] }) {
       facts={[
         ["Model", <Value key="m" text={job.model} differs={isOther((each) => each.model)} />],
         ["Vendor", job.vendor && <Value key="v" text={job.vendor} differs={isOther((each) => each.vendor)} />],
-        ["Price", <Value key="p" text={priceOf(job)} differs={isOther(priceOf)} />],
+        [
+          "Price",
+          <Value
+            key="p"
+            text={priceOf(job)}
+            differs={isOther((each) => Number(each.cost.final ?? each.cost.estimated))}
+          />,
+        ],
         [job.done ? "Time taken" : "Running for", took === null ? "not started" : formatSeconds(took)],
         ["Created", <Ago key="c" time={job.created_at} />],
       ]}

@@ -64,6 +64,7 @@ function SharedFilm({ output, player }: { output: Output; player: SharedPlayer }
     <video
       ref={film}
       className="compare-film"
+      style={output.width && output.height ? { aspectRatio: `${output.width} / ${output.height}` } : undefined}
       src={url}
       controls
       muted
