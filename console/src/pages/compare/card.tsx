@@ -218,7 +218,13 @@ interface ParamProps {
 /** A text shows which of its words the others lack. */
 function Param({ job, name, differs, others }: ParamProps) {
   const text = textOf(job, name);
-  if (text === null) return <Value text="not set" differs={differs} isDim />;
+  if (text === null) {
+    return (
+      <Text span inherit c="dimmed">
+        not set
+      </Text>
+    );
+  }
   if (name === "file") {
     return (
       <span className="compare-file">
@@ -241,18 +247,11 @@ function Param({ job, name, differs, others }: ParamProps) {
   );
 }
 
-function Value({ text, differs, isDim }: { text: string; differs: boolean; isDim?: boolean }) {
-  const shown = isDim ? (
-    <Text span inherit c="dimmed">
-      {text}
-    </Text>
-  ) : (
-    text
-  );
-  if (!differs) return shown;
+function Value({ text, differs }: { text: string; differs: boolean }) {
+  if (!differs) return text;
   return (
     <span data-differs>
-      <mark>{shown}</mark>
+      <mark>{text}</mark>
       <VisuallyHidden> (differs)</VisuallyHidden>
     </span>
   );
