@@ -233,8 +233,8 @@ function Param({ job, name, differs, others }: ParamProps) {
       </span>
     );
   }
-  const texts = others.map((other) => paramText(other, name) ?? "");
-  const isProse = differs && text.includes(" ") && typeof job.input[name] === "string";
+  const texts = others.flatMap((other) => paramText(other, name) ?? []);
+  const isProse = differs && texts.length > 0 && text.includes(" ") && typeof job.input[name] === "string";
   if (!isProse) return <Value text={text} differs={differs} />;
   return (
     <span data-differs>

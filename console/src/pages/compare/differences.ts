@@ -7,11 +7,14 @@ export interface ComparedParam {
   differs: boolean;
 }
 
-/** Params of any of the jobs that are set. Those that all jobs have come first. */
+const FIRST = ["prompt", "text", "file"];
+
+/** Params of any of the jobs that are set: first the prompt and the picture, then those that most jobs have. */
 export function compareParams(jobs: Job[]): ComparedParam[] {
   const names = new Set(jobs.flatMap((job) => Object.keys(job.input).filter((name) => paramText(job, name) !== null)));
-  const count = (name: string) => jobs.filter((job) => paramText(job, name) !== null).length;
-  const ordered = [...names].toSorted((a, b) => count(b) - count(a));
+  const count = (name: string) =>
+    FIRST.includes(name) ? Number.POSITIVE_INFINITY : jobs.filter((job) => paramText(job, name) !== null).length;
+  const ordered = [...names].toSorted((a, b) => (count(a) === count(b) ? 0 : count(b) - count(a)));
   return ordered.map((name) => ({ name, differs: new Set(jobs.map((job) => paramText(job, name))).size > 1 }));
 }
 
