@@ -361,7 +361,7 @@ def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all
     expect(prompt).to_have_value("A lighthouse over several models")
     expect(signed_in.button("Choose another model")).to_be_disabled()
     page.get_by_role("checkbox", name=FILM).check()
-    models = page.get_by_role("group", name="Models, two to 4")
+    models = page.get_by_role("group", name="Models (2 to 4)")
     expect(models).to_contain_text("at most $0.30")
     expect(models).to_contain_text(re.compile(r"usually [\d.]+ s|time unknown"))
     together = page.get_by_label("Price of all")
@@ -486,8 +486,12 @@ def test_what_is_new_fits_and_is_accessible(open_tab: OpenTab, theatre: Theatre,
         for name, path in pages.items():
             found.open(path)
             found.settled()
+            if name == "batch":
+                page.get_by_role("textbox", name="Prompt", exact=True).fill("A paper boat drifts down a rainy street")
+                expect(page.get_by_label("Price of all")).to_contain_text("Together")
             expect(page.get_by_text("Loading the job…")).to_have_count(0)
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), name
+            assert page.evaluate("[...document.querySelectorAll('.data')].every(e => e.scrollWidth <= e.clientWidth)")
             assert found.look() == [], name
             photograph(page, f"{width}-{name}-light")
             page.emulate_media(color_scheme="dark")

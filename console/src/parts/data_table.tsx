@@ -68,6 +68,11 @@ export function DataTable<Row>({ label, columns, rows, rowKey, foot, stale }: Pr
   );
 }
 
-function marks<Row>({ end, tight, wide }: Column<Row>) {
-  return { "data-end": end || undefined, "data-tight": tight || undefined, "data-wide": wide || undefined };
+function marks<Row>({ end, tight, wide, bare }: Column<Row>) {
+  return {
+    "data-end": end || undefined,
+    "data-tight": tight || undefined,
+    "data-wide": wide || undefined,
+    "data-bare": bare || undefined,
+  };
 }

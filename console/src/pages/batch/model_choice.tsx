@@ -1,7 +1,7 @@
 /** Choose the models of a batch. Each shows its price and its usual time. */
 import { Checkbox, Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
-import { MOST } from "../compare/address";
+import { FEWEST, MOST } from "../compare/address";
 import { priceWords, type Quote, timeWords } from "./quotes";
 import { unsharedOf } from "./shared_params";
 
@@ -17,7 +17,9 @@ export function ModelChoice({ models, chosen, quotes, onChange }: Props) {
   const toggle = (id: string) => onChange(ids.includes(id) ? ids.filter((each) => each !== id) : [...ids, id]);
   return (
     <fieldset className="batch-models">
-      <legend>Models, two to {MOST}</legend>
+      <legend>
+        Models ({FEWEST} to {MOST})
+      </legend>
       {models.map((model) => {
         const quote = ids.includes(model.id) ? quotes.get(model.id) : undefined;
         return (
@@ -42,10 +44,10 @@ function mayToggle(model: Model, chosen: Model[]): boolean {
 }
 
 function descriptionOf(model: Model, chosen: Model[], quote: Quote | undefined) {
-  if (quote) return <Words text={`${priceWords(quote)} · ${timeWords(model, quote)}`} isBad={quote.error !== null} />;
   const unshared = chosen.includes(model) ? null : unsharedOf([...chosen, model]);
   if (unshared) return `${unshared.model} needs ${unshared.params.join(", ")}, which not all of them take`;
-  return timeWords(model, { dry: undefined, error: null });
+  const known = quote ?? { dry: undefined, error: null };
+  return <Words text={`${priceWords(model, known)} · ${timeWords(model, known)}`} isBad={known.error !== null} />;
 }
 
 function Words({ text, isBad }: { text: string; isBad: boolean }) {

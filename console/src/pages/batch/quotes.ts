@@ -4,6 +4,7 @@ import { useQueries } from "@tanstack/react-query";
 import { call } from "../../api/call";
 import type { DryRun, Model } from "../../api/shapes";
 import { formatMoney } from "../../parts/money";
+import { priceLine } from "../../parts/price_words";
 import { formatSeconds } from "../../parts/time";
 import { bodyOf, isComplete } from "../playground/dry_run";
 import type { Params } from "../playground/params_form";
@@ -34,10 +35,10 @@ function quoteOf(answer: { data: DryRun | undefined; error: Error | null } | und
   return { dry: answer?.data, error: answer?.error ?? null };
 }
 
-/** Return the price of one model in words. */
-export function priceWords({ dry, error }: Quote): string {
+/** Return the price of one model in words: of this request, once its dry run answered, else the model's list price. */
+export function priceWords(model: Model, { dry, error }: Quote): string {
   if (error) return "refuses these params";
-  if (!dry) return "…";
+  if (!dry) return model.price === null ? "price not known" : priceLine(model.price);
   const { estimated } = dry.cost;
   if (estimated === null) return "price not known";
   return Number(estimated) === 0 ? "free" : `at most ${formatMoney(estimated)}`;
