@@ -1,6 +1,7 @@
 /** Show the shell and a page if signed in, else the sign-in form. */
-import { Suspense } from "react";
+import { lazy, Suspense } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
+import { PAGE_CODE } from "./page_code";
 import { PAGES } from "./pages";
 import { EmptyState } from "./parts/empty_state";
 import { PageLoading } from "./parts/page";
@@ -8,6 +9,9 @@ import { useSession } from "./session";
 import { ErrorBoundary } from "./shell/error_boundary";
 import { Shell } from "./shell/shell";
 import { SignIn } from "./shell/sign_in";
+
+/** Not in the menu: there is nothing to compare before jobs are chosen. */
+const Compare = lazy(PAGE_CODE["/compare"]);
 
 export function App() {
   const session = useSession();
@@ -23,6 +27,7 @@ export function App() {
                 {session[role] ? <Component /> : <SignIn asked={role} />}
               </Route>
             ))}
+            <Route path="/compare">{session.account ? <Compare /> : <SignIn asked="account" />}</Route>
             <Route path="/">
               <Redirect to={home} replace />
             </Route>

@@ -4,6 +4,7 @@ export const PAGE_CODE = {
   "/jobs": () => import("./pages/jobs/jobs"),
   "/gallery": () => import("./pages/gallery/gallery"),
   "/shares": () => import("./pages/shares/shares"),
+  "/compare": () => import("./pages/compare/compare"),
   "/models": () => import("./pages/models/models"),
   "/usage": () => import("./pages/usage/usage"),
   "/webhooks": () => import("./pages/webhooks/webhooks"),

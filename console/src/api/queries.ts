@@ -1,5 +1,5 @@
 /** Queries of several pages. Query keys: ["models"], ["job", id], ["jobs", filters], ["usage", …], ["admin", …]. */
-import { QueryClient, queryOptions, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { QueryClient, queryOptions, useMutation, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { getSession, subscribe } from "../session";
 import { call } from "./call";
 import { ApiError } from "./errors";
@@ -63,11 +63,20 @@ function chatModel({ id, owned_by, description }: ChatModel): Model {
 /** A job, kept true by the feed; without it, asked for again as its record says. */
 export function useJob(id: string | null, initial?: Job) {
   const live = useIsLive();
-  return useQuery({
+  return useQuery({ ...jobQuery(id, live), ...(initial ? { initialData: initial } : {}) });
+}
+
+/** Several jobs, each like `useJob`, in the order of their ids. */
+export function useJobs(ids: string[]) {
+  const live = useIsLive();
+  return useQueries({ queries: ids.map((id) => jobQuery(id, live)) });
+}
+
+function jobQuery(id: string | null, live: boolean) {
+  return queryOptions({
     queryKey: ["job", id],
     queryFn: ({ signal }) => call<Job>(`/api/v1/jobs/${encodeURIComponent(id ?? "")}`, { signal }),
     enabled: id !== null,
-    ...(initial ? { initialData: initial } : {}),
     staleTime: 5_000,
     refetchInterval: ({ state }) => {
       if (!state.data || state.data.done) return false;

@@ -1,4 +1,5 @@
 /** A table in a card; on a phone the columns that matter less are left out. */
+import { VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import "./data_table.css";
 
@@ -9,6 +10,8 @@ export interface Column<Row> {
   end?: boolean;
   /** As narrow as its content. */
   tight?: boolean;
+  /** Its title is only read out. */
+  bare?: boolean;
   /** Left out on a phone. */
   wide?: boolean;
 }
@@ -33,7 +36,7 @@ export function DataTable<Row>({ label, columns, rows, rowKey, foot, stale }: Pr
           <tr>
             {columns.map((column) => (
               <th key={column.title} scope="col" {...marks(column)}>
-                {column.title}
+                {column.bare ? <VisuallyHidden>{column.title}</VisuallyHidden> : column.title}
               </th>
             ))}
           </tr>
@@ -65,6 +68,11 @@ export function DataTable<Row>({ label, columns, rows, rowKey, foot, stale }: Pr
   );
 }
 
-function marks<Row>({ end, tight, wide }: Column<Row>) {
-  return { "data-end": end || undefined, "data-tight": tight || undefined, "data-wide": wide || undefined };
+function marks<Row>({ end, tight, wide, bare }: Column<Row>) {
+  return {
+    "data-end": end || undefined,
+    "data-tight": tight || undefined,
+    "data-wide": wide || undefined,
+    "data-bare": bare || undefined,
+  };
 }

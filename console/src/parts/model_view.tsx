@@ -9,13 +9,17 @@ interface Props {
   /** A picture of it, shown until it is there. */
   preview?: Output | undefined;
   height?: number;
+  /** Called when the model is shown, with the viewer and its code. It may return what is to be done at the end. */
+  onShown?: (viewer: HTMLElement, code: ViewerCode) => () => void;
 }
+
+export type ViewerCode = typeof import("./viewer");
 
 type Standing = "loading" | "shown" | "failed";
 
-export function ModelView({ output, preview, height = 380 }: Props) {
+export function ModelView({ output, preview, height = 380, onShown }: Props) {
   const viewer = useRef<HTMLElement>(null);
-  const [code, setCode] = useState<typeof import("./viewer") | null>(null);
+  const [code, setCode] = useState<ViewerCode | null>(null);
   const [standing, setStanding] = useState<Standing>("loading");
   const [edges, setEdges] = useState(false);
   const url = useSteadyUrl(output);
@@ -48,6 +52,10 @@ export function ModelView({ output, preview, height = 380 }: Props) {
     if (viewer.current && code && standing === "shown") code.setWireframe(viewer.current, edges);
   }, [code, edges, standing]);
 
+  useEffect(() => {
+    if (viewer.current && code && standing === "shown") return onShown?.(viewer.current, code);
+  }, [code, onShown, standing]);
+
   if (standing === "failed") {
     return (
       <Alert className="notice" color="gate" title="This model cannot be shown here">
@@ -61,7 +69,7 @@ export function ModelView({ output, preview, height = 380 }: Props) {
       {standing === "loading" && (
         <div className="viewer-waiting">
           {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
-          <Loader size="sm" type="dots" aria-label="Loading the model" />
+          <Loader size="sm" type="dots" role="status" aria-label="Loading the model" />
         </div>
       )}
       {code &&
@@ -71,6 +79,8 @@ export function ModelView({ output, preview, height = 380 }: Props) {
           alt: "3D model, to be turned with the arrow keys",
           "camera-controls": true,
           "interaction-prompt": "none",
+          // Moved sideways, models of different sizes could not be shown alike.
+          ...(onShown ? { "disable-pan": true } : {}),
           "shadow-intensity": "0.6",
           "touch-action": "pan-y",
           "camera-orbit": "25deg 72deg auto",

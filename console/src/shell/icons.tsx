@@ -40,6 +40,9 @@ const SHAPES = {
     <path d="M7 11.500 13 15M13 5 7 8.500M5 12.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5M15 6.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5M15 18.500a2.500 2.500 0 1 0 0-5 2.500 2.500 0 0 0 0 5" />
   ),
   search: <path d="M9 4a5 5 0 1 0 0 10A5 5 0 0 0 9 4M12.800 12.800 17 17" />,
+  compare: <path d="M3 4h6v12H3zM11 4h6v12h-6z" />,
+  play: <path d="M6 4v12l10-6z" />,
+  pause: <path d="M7 4v12M13 4v12" />,
   settings: <path d="M3 6h8M15 6h2M3 14h2M9 14h8M13 4v4M7 12v4" />,
 } satisfies Record<string, ReactNode>;
 

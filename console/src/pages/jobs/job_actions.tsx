@@ -3,7 +3,7 @@ import { Button, Modal, Switch, Text, Tooltip } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { call } from "../../api/call";
 import { useCancelJob, useModels } from "../../api/queries";
 import type { Job } from "../../api/shapes";
@@ -12,6 +12,7 @@ import { ConfirmButton } from "../../parts/confirm";
 import { formatMoney } from "../../parts/money";
 import { toast } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { selectAddress } from "../compare/address";
 import { EditButton } from "../playground/edit_button";
 import { ShareButton } from "../shares/share_button";
 import { jobCode } from "./job_code";
@@ -22,6 +23,14 @@ export function JobActions({ job }: { job: Job }) {
     <>
       <ShowCode job={job} />
       <EditButton job={job} />
+      <Button
+        component={Link}
+        href={selectAddress([job.id], job.batch_id)}
+        variant="default"
+        leftSection={<Icon name="compare" size={16} />}
+      >
+        Compare
+      </Button>
       <Rerun job={job} />
       <ShareButton job={job} />
       {job.done ? <Delete job={job} /> : <Cancel job={job} />}

@@ -13,6 +13,7 @@ import { Page } from "../../parts/page";
 import { useListPage } from "../../parts/paging";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { CompareBatch, SelectionBar, selectColumn, useSelection } from "../compare/selection";
 import { FILTERS, JobFilters } from "./job_filters";
 import { nameOf, secondsOf } from "./job_words";
 import { Thumbnail } from "./thumbnail";
@@ -26,13 +27,20 @@ export function JobList() {
   const isFiltered = names.some((name) => search.get(name));
   const text = search.get("q");
   const mayFollow = Boolean(jobs.data?.has_more);
+  const selection = useSelection();
   const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
   return (
     <Page title="Jobs" about="Generations of this account, newest first." actions={<Live />}>
       <JobFilters />
       <Listing query={jobs} empty={isFiltered ? <NoneMatch {...{ text, mayFollow }} onClear={clear} /> : <NoneYet />}>
-        {(rows, stale) => <JobTable jobs={rows} stale={stale} />}
+        {(rows, stale) => (
+          <>
+            {filters.batch && !jobs.data?.has_more && <CompareBatch jobs={rows} />}
+            <JobTable jobs={rows} stale={stale} selection={selectColumn(selection)} />
+          </>
+        )}
       </Listing>
+      <SelectionBar {...selection} />
     </Page>
   );
 }
@@ -46,10 +54,11 @@ function Live() {
   );
 }
 
-function JobTable({ jobs, stale }: { jobs: Job[]; stale: boolean }) {
+function JobTable({ jobs, stale, selection }: { jobs: Job[]; stale: boolean; selection: Column<Job> }) {
   const models = useModels();
   const kinds = new Map(models.data?.map((model) => [model.id, model.kind]));
   const columns: Column<Job>[] = [
+    selection,
     { title: "Output", cell: (job) => <Thumbnail job={job} kind={kinds.get(job.model)} />, tight: true },
     { title: "Job", cell: (job) => <Name job={job} /> },
     { title: "Status", cell: (job) => <Standing job={job} />, tight: true },

@@ -1,6 +1,7 @@
 /** Drafts of the playground: params, conversations and jobs of this tab, kept when you leave the page. */
 import { useSyncExternalStore } from "react";
 import { getSession, publicPart, subscribe } from "../../session";
+import type { Batch } from "../batch/orders";
 import type { Params } from "./params_form";
 
 export interface Turn {
@@ -31,11 +32,22 @@ export interface Drafts {
   /** What is missing of a job that is edited, by model. */
   notices: Record<string, string | null>;
   jobs: { id: string; model: string }[];
+  /** Requests of one prompt to several models, newest first. */
+  batches: Batch[];
   turns: Record<string, Turn[]>;
   settings: Record<string, ChatSettings>;
 }
 
-const NOTHING: Drafts = { model: null, kind: "chat", params: {}, notices: {}, jobs: [], turns: {}, settings: {} };
+const NOTHING: Drafts = {
+  model: null,
+  kind: "chat",
+  params: {},
+  notices: {},
+  jobs: [],
+  batches: [],
+  turns: {},
+  settings: {},
+};
 const MOST_JOBS = 20;
 const listeners = new Set<() => void>();
 let place = placeOf();

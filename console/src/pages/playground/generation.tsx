@@ -1,7 +1,7 @@
 /** Making 3D models, videos and pictures: the params, their price, the button, and what came of it. */
 import { Alert, Button, Text } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useRef } from "react";
+import { useCallback, useRef } from "react";
 import { call } from "../../api/call";
 import { ApiError } from "../../api/errors";
 import { rememberJob } from "../../api/live";
@@ -11,6 +11,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { formatSeconds } from "../../parts/time";
 import { generationSamples } from "./code_samples";
+import { useCtrlEnter } from "./ctrl_enter";
 import { addJobs, changeDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
 import { JobCard } from "./job_card";
@@ -92,20 +93,6 @@ export default function Generation({ model }: { model: Model }) {
       </section>
     </div>
   );
-}
-
-/** Wherever the focus is: after a click on an example it is on a button that is gone. */
-function useCtrlEnter(submit: () => void): void {
-  const latest = useRef(submit);
-  latest.current = submit;
-  useEffect(() => {
-    const onKeyDown = (event: KeyboardEvent) => {
-      const isElsewhere = (event.target as HTMLElement | null)?.closest("[role=dialog]");
-      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.repeat && !isElsewhere) latest.current();
-    };
-    window.addEventListener("keydown", onKeyDown);
-    return () => window.removeEventListener("keydown", onKeyDown);
-  }, []);
 }
 
 function useStart(model: Model) {

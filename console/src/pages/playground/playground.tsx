@@ -8,12 +8,14 @@ import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Page, PageLoading } from "../../parts/page";
+import { BatchButton, useBatchModels } from "../batch/batch_mode";
 import "./playground.css";
 import { changeDrafts, getDrafts } from "./drafts";
 import { firstOf, ModelPicker } from "./model_picker";
 
 const loadChat = () => import("./chat");
 const loadGeneration = () => import("./generation");
+const Batch = lazy(() => import("../batch/batch"));
 const Chat = lazy(loadChat);
 const Generation = lazy(loadGeneration);
 // Until the models are loaded, guess the kind from the last visit.
@@ -54,10 +56,19 @@ function Bench({ models }: { models: Model[] }) {
     changeDrafts(() => ({ model: model.id, kind: model.kind }));
     if (!named) navigate(`/playground/${encodeURIComponent(model.id)}`, { replace: true });
   }, [model, named, navigate]);
+  const batch = useBatchModels(models, model);
   if (!model) return null;
   const choose = (id: string) => navigate(`/playground/${encodeURIComponent(id)}`);
   return (
-    <Page title="Playground" actions={<ModelPicker models={models} chosen={model} onChoose={choose} />}>
+    <Page
+      title="Playground"
+      actions={
+        <>
+          {!batch.isOn && <ModelPicker models={models} chosen={model} onChoose={choose} />}
+          <BatchButton batch={batch} />
+        </>
+      }
+    >
       {named && named !== model.id && (
         <Alert
           className="notice"
@@ -69,7 +80,13 @@ function Bench({ models }: { models: Model[] }) {
         </Alert>
       )}
       <Suspense fallback={<PageLoading />}>
-        {model.kind === "chat" ? <Chat key={model.id} model={model} /> : <Generation key={model.id} model={model} />}
+        {batch.isOn ? (
+          <Batch models={batch.models} chosen={batch.chosen} onChoose={batch.choose} />
+        ) : model.kind === "chat" ? (
+          <Chat key={model.id} model={model} />
+        ) : (
+          <Generation key={model.id} model={model} />
+        )}
       </Suspense>
     </Page>
   );
