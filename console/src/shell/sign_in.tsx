@@ -4,7 +4,6 @@ import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
 import { useLocation } from "wouter";
 import { call } from "../api/call";
-import { ApiError } from "../api/errors";
 import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
 import { keep, type Role, signOut, useSession } from "../session";
@@ -99,31 +98,9 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
 
 const NAMES: Record<Role, string> = { account: "an account's key", admin: "the administrator's key" };
 
-/** Find the kind of a key by a request that only such a key may send. */
+/** Ask the server for the kind of a key. */
 async function roleOf(key: string): Promise<Role> {
-  if (!key.startsWith("psk_")) return asAdministrator(key);
-  try {
-    return await asAccount(key);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    // An administrator may have chosen a key that looks like an account's. If it is not one, the first error stands.
-    return asAdministrator(key).catch(() => Promise.reject(error));
-  }
-}
-
-async function asAdministrator(key: string): Promise<Role> {
-  await call("/admin/v1/accounts", { key, query: { limit: 1 } });
-  return "admin";
-}
-
-async function asAccount(key: string): Promise<Role> {
-  try {
-    await call("/api/v1/models", { key });
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "scope_not_allowed") throw error;
-    await call("/llm/models", { key });
-  }
-  return "account";
+  return (await call<{ kind: Role }>("/api/v1/key", { key })).kind;
 }
 
 function Water() {
