@@ -2,7 +2,7 @@
 import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { call } from "../api/call";
 import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
@@ -63,7 +63,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
         )}
         <PasswordInput
           label="Key"
-          description="The key of an account (psk_…) or of the administrator. It stays in this tab until you close it."
+          description="The key of an account (psk_…) or of the administrator (psa_…). It stays in this tab until you close it."
           placeholder="psk_…"
           autoComplete="off"
           spellCheck={false}
@@ -80,16 +80,22 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
           Sign in
         </Button>
         <Text size="sm" c="dimmed">
-          The server's first start prints a key; <code className="mono">penstock key create</code> makes more. The{" "}
+          The server's first start prints both keys. <code className="mono">penstock key create</code> makes another for
+          an account, <code className="mono">penstock key admin</code> a new one for the administrator. The{" "}
           <Anchor href="/docs" underline="always">
             reference
           </Anchor>{" "}
           needs none.
         </Text>
         {asked && (
-          <Button variant="subtle" onClick={() => signOut()}>
-            Sign out instead
-          </Button>
+          <>
+            <Button variant="default" component={Link} href={asked === "admin" ? "/playground" : "/admin/keys"}>
+              {asked === "admin" ? "Back to the playground" : "Back to administration"}
+            </Button>
+            <Button variant="subtle" onClick={() => signOut()}>
+              Sign out
+            </Button>
+          </>
         )}
       </Stack>
     </form>

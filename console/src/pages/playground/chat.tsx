@@ -7,13 +7,13 @@ import { Copy } from "../../parts/code_block";
 import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { formatCount } from "../../parts/numbers";
+import { chatSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
 import { ChatSettingsForm } from "./chat_settings";
 import { answer, chatBody, forgetError, stopChat, useChatStream } from "./chat_stream";
-import { chatSamples } from "./code_samples";
 import { changeDrafts, type Turn, useDrafts } from "./drafts";
-import { ShowCode } from "./show_code";
+import { ShowDialects } from "./show_code";
 
 /** Large, and not needed before the first answer; until then words are shown as they come. */
 const Markdown = lazy(() => import("./markdown"));
@@ -41,6 +41,7 @@ export default function Chat({ model }: { model: Model }) {
   const samples = () =>
     chatSamples(
       location.origin,
+      model,
       chatBody(
         model.id,
         turns.length ? turns : [{ role: "user", content: "What is a penstock?" }],
@@ -64,7 +65,7 @@ export default function Chat({ model }: { model: Model }) {
         </div>
         <Totals turns={turns} model={model} />
         <div className="deeds">
-          <ShowCode samples={samples} />
+          <ShowDialects samples={samples} />
           {turns.length > 0 && !turn && error === null && (
             <Button variant="default" onClick={again} leftSection={<Icon name="refresh" size={15} />}>
               Again

@@ -35,7 +35,7 @@ export interface Drafts {
   settings: Record<string, ChatSettings>;
 }
 
-const NOTHING: Drafts = { model: null, kind: "chat", params: {}, notices: {}, jobs: [], turns: {}, settings: {} };
+const NOTHING: Drafts = { model: null, kind: "3d", params: {}, notices: {}, jobs: [], turns: {}, settings: {} };
 const MOST_JOBS = 20;
 const listeners = new Set<() => void>();
 let place = placeOf();

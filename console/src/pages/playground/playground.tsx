@@ -7,10 +7,12 @@ import type { Model } from "../../api/shapes";
 import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
+import { FirstSteps } from "../../parts/first_steps/first_steps";
+import { firstOf } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import "./playground.css";
-import { changeDrafts, getDrafts } from "./drafts";
-import { firstOf, ModelPicker } from "./model_picker";
+import { changeDrafts, getDrafts, useDrafts } from "./drafts";
+import { ModelPicker } from "./model_picker";
 
 const loadChat = () => import("./chat");
 const loadGeneration = () => import("./generation");
@@ -48,6 +50,7 @@ function Bench({ models }: { models: Model[] }) {
   const [, navigate] = useLocation();
   const named = decoded(route?.["*"] ?? "");
   const last = getDrafts().model;
+  const hasChatted = Object.values(useDrafts().turns).some((turns) => turns.length > 1);
   const model = models.find((each) => each.id === (named || last)) ?? firstOf(models);
   useEffect(() => {
     if (!model) return;
@@ -68,6 +71,7 @@ function Bench({ models }: { models: Model[] }) {
           Showing {model.id} instead.
         </Alert>
       )}
+      <FirstSteps models={models} hasChatted={hasChatted} />
       <Suspense fallback={<PageLoading />}>
         {model.kind === "chat" ? <Chat key={model.id} model={model} /> : <Generation key={model.id} model={model} />}
       </Suspense>

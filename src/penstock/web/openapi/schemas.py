@@ -193,6 +193,7 @@ class ModelRecord(Shape):
     prices: list[PriceTerm] = Field(description="current and future prices of each vendor")
     vendors: list[str]
     typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
+    endpoints: list[str] = Field(description="paths that take requests for it, the preferred first")
 
 
 class ModelList(Shape):
