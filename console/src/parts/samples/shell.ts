@@ -5,8 +5,8 @@ import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 const HEAD = `# Needs curl and python3. Set your key first: export PENSTOCK_API_KEY=psk_…`;
 
 export function generateInShell({ origin, body, files }: GenerationCode): string {
-  const json = quote(JSON.stringify(body, null, 2));
-  const given = json.replaceAll(marker, (_, name) => `"'"$FILE_${files.indexOf(JSON.parse(`"${name}"`)) + 1}"'"`);
+  const numbered = JSON.stringify(body, numberUploads(files), 2);
+  const given = quote(numbered).replaceAll(new RegExp(`${UPLOAD}(\\d+)`, "g"), `'"$FILE_$1"'`);
   return `#!/usr/bin/env bash
 # Save as generate.sh, then run: bash generate.sh
 ${HEAD}
@@ -54,8 +54,11 @@ for URL in $(python3 -c 'import json, sys; print(*(each["url"] for each in json.
 done`;
 }
 
-/** The token of an upload in the quoted JSON. */
-const marker = new RegExp(`"${UPLOAD}((?:[^"\\\\]|\\\\.)*)"`, "g");
+/** A replacer for JSON that puts the number of a file in place of its name. */
+function numberUploads(files: string[]) {
+  return (_: string, value: unknown) =>
+    typeof value === "string" && value.startsWith(UPLOAD) ? `${UPLOAD}${files.indexOf(value.slice(1)) + 1}` : value;
+}
 
 function uploads(files: string[]): string {
   if (files.length === 0) return "";
