@@ -124,6 +124,17 @@ def test_the_page_of_a_model_has_code_that_runs_as_it_is(signed_in: Tab, run: Ru
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
+def test_the_page_of_a_job_has_code_that_downloads_it(
+    signed_in: Tab, theatre: Theatre, run: Run, tmp_path: Path, language: str
+):
+    signed_in.open(f"/jobs/{theatre.order('A boat to fetch')}")
+    signed_in.button("Show code").click()
+    done = run(language, copied(signed_in, language))
+    assert done.returncode == 0, done.stderr
+    assert opens_as_film(tmp_path / "video.mp4")
+
+
+@pytest.mark.parametrize("language", PROGRAMS)
 def test_chat_answers_the_copied_code(signed_in: Tab, run: Run, language: str):
     signed_in.open(f"/playground/{CHAT}")
     log = signed_in.say(HARD_PROMPT)

@@ -119,16 +119,16 @@ def test_a_link_leads_to_the_admin_pages_and_back(open_tab: OpenTab, theatre: Th
     with open_tab(account=theatre.account) as found:
         page = found.page
         found.open("/jobs")
-        page.get_by_role("link", name="Sign in as administrator").click()
+        page.get_by_role("link", name="Sign in as admin", exact=True).click()
         expect(page.get_by_role("heading", name="This page needs the administrator's key")).to_be_visible()
         assert found.look() == []
         page.get_by_role("link", name="Back to the playground").click()
         expect(page.get_by_role("heading", name="Playground", level=1)).to_be_visible()
-        page.get_by_role("link", name="Sign in as administrator").first.click()
+        page.get_by_role("link", name="Sign in as admin", exact=True).click()
         page.get_by_label("Key", exact=True).fill(ADMIN_KEY)
         found.button("Sign in").click()
         expect(page.get_by_role("heading", name="Keys", level=1)).to_be_visible()
-        expect(page.get_by_role("link", name="Sign in as administrator")).to_have_count(0)
+        expect(page.get_by_role("link", name="Sign in as admin")).to_have_count(0)
         page.get_by_role("link", name="Playground").click()
         expect(page.get_by_role("heading", name="Playground", level=1)).to_be_visible()
 

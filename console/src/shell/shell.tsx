@@ -111,7 +111,7 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
             <Icon name="help" size={16} />
           </button>
         </div>
-        {!session.admin && <OtherKey to="/admin/keys" label="Sign in as administrator" icon="keys" />}
+        {!session.admin && <OtherKey to="/admin/keys" label="Sign in as admin" icon="keys" />}
         {!session.account && <OtherKey to="/playground" label="Use an account's key" icon="accounts" />}
         {session.account && <div className="whose">{publicPart(session.account)}</div>}
         {session.admin && <div className="whose">administrator</div>}

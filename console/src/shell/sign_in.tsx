@@ -64,7 +64,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
         <PasswordInput
           label="Key"
           description="The key of an account (psk_…) or of the administrator (psa_…). It stays in this tab until you close it."
-          placeholder="psk_…"
+          placeholder={asked === "admin" ? "psa_…" : "psk_…"}
           autoComplete="off"
           spellCheck={false}
           size="md"

@@ -5,14 +5,13 @@ import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 const KEY = `const KEY = process.env.PENSTOCK_API_KEY;
 if (!KEY) throw new Error("PENSTOCK_API_KEY is not set.");`;
 
-export function generateInJavaScript({ origin, body, files }: GenerationCode): string {
-  const marked = new RegExp(`"${UPLOAD}((?:[^"\\\\]|\\\\.)*)"`, "g");
-  const given = JSON.stringify(body, null, 2).replaceAll(marked, 'await upload("$1")');
+export function generateInJavaScript({ origin, body, files, job }: GenerationCode): string {
+  const name = job ? "fetch.mjs" : "generate.mjs";
+  const start = job ? `let job = await call("/api/v1/jobs/${job}");` : starting(body);
   const reads = files.includes(SAMPLE_PICTURE) ? "access, readFile, writeFile" : "readFile, writeFile";
-  return `// Save as generate.mjs, then run: node generate.mjs (Node 18 or newer, no packages needed)
+  return `// Save as ${name}, then run: node ${name} (Node 18 or newer, no packages needed)
 // Set your key first: export PENSTOCK_API_KEY=psk_…
-import { randomUUID } from "node:crypto";
-import { ${files.length ? reads : "writeFile"} } from "node:fs/promises";
+${job ? "" : 'import { randomUUID } from "node:crypto";\n'}import { ${files.length ? reads : "writeFile"} } from "node:fs/promises";
 
 const BASE = ${JSON.stringify(origin)};
 const TIMEOUT = 900; // seconds
@@ -37,14 +36,7 @@ async function call(path, options = {}) {
   throw new Error(\`\${path} failed: \${problem}\`);
 }
 ${uploads(files)}
-const body = ${given};
-let job = await call("/model/v1/generation", {
-  method: "POST",
-  // A retry with its Idempotency-Key starts no second job.
-  headers: { "Content-Type": "application/json", "Idempotency-Key": randomUUID() },
-  body: JSON.stringify(body),
-});
-console.log("Started", job.id);
+${start}
 
 // Wait until it is done. The server holds each answer for up to 30 seconds.
 const deadline = Date.now() + TIMEOUT * 1000;
@@ -63,6 +55,19 @@ for (const output of job.outputs) {
   await writeFile(name, Buffer.from(await download.arrayBuffer()));
   console.log("Saved", name);
 }`;
+}
+
+function starting(body: unknown): string {
+  const marked = new RegExp(`"${UPLOAD}((?:[^"\\\\]|\\\\.)*)"`, "g");
+  const given = JSON.stringify(body, null, 2).replaceAll(marked, 'await upload("$1")');
+  return `const body = ${given};
+let job = await call("/model/v1/generation", {
+  method: "POST",
+  // A retry with its Idempotency-Key starts no second job.
+  headers: { "Content-Type": "application/json", "Idempotency-Key": randomUUID() },
+  body: JSON.stringify(body),
+});
+console.log("Started", job.id);`;
 }
 
 function uploads(files: string[]): string {

@@ -2,13 +2,14 @@
 import { type GenerationCode, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
-export function generateInPython({ origin, body, files }: GenerationCode): string {
-  return `# Save as generate.py, then run: pip install requests && python generate.py
+export function generateInPython({ origin, body, files, job }: GenerationCode): string {
+  const name = job ? "fetch.py" : "generate.py";
+  const start = job ? `job = call("GET", "/api/v1/jobs/${job}")` : starting(body);
+  return `# Save as ${name}, then run: pip install requests && python ${name}
 # Set your key first: export PENSTOCK_API_KEY=psk_…
 import os
 import sys
-import time
-import uuid
+import time${job ? "" : "\nimport uuid"}
 from pathlib import Path
 
 import requests
@@ -36,14 +37,7 @@ def call(method, path, headers=None, **options):
     sys.exit(f"{method} {path} failed: {problem}")
 
 ${uploads(files)}
-# A retry with its Idempotency-Key starts no second job.
-job = call(
-    "POST",
-    "/model/v1/generation",
-    headers={"Idempotency-Key": str(uuid.uuid4())},
-    json=${literal(body, 4)},
-)
-print("Started", job["id"])
+${start}
 
 # Wait until it is done. The server holds each answer for up to 30 seconds.
 deadline, pause = time.monotonic() + TIMEOUT, 0.5
@@ -63,6 +57,17 @@ for output in job["outputs"]:
     download.raise_for_status()
     Path(name).write_bytes(download.content)
     print("Saved", name)`;
+}
+
+function starting(body: unknown): string {
+  return `# A retry with its Idempotency-Key starts no second job.
+job = call(
+    "POST",
+    "/model/v1/generation",
+    headers={"Idempotency-Key": str(uuid.uuid4())},
+    json=${literal(body, 4)},
+)
+print("Started", job["id"])`;
 }
 
 function uploads(files: string[]): string {
@@ -92,7 +97,8 @@ import sys
 
 from openai import APIError, OpenAI
 
-client = OpenAI(base_url="${origin}/llm", api_key=os.environ.get("PENSTOCK_API_KEY") or sys.exit("PENSTOCK_API_KEY is not set."))
+key = os.environ.get("PENSTOCK_API_KEY") or sys.exit("PENSTOCK_API_KEY is not set.")
+client = OpenAI(base_url="${origin}/llm", api_key=key)
 try:
     stream = client.chat.completions.create(
 ${given.map((line) => `    ${line}`).join("")}        stream=True,

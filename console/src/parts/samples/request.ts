@@ -9,10 +9,11 @@ export const UPLOAD = "\uE000";
 
 export interface GenerationCode {
   origin: string;
-  model: string;
   body: unknown;
   /** Names of the files to upload. */
   files: string[];
+  /** A job that was started already, instead of the body of a new one. */
+  job?: string;
 }
 
 /** `nameOf`: the file's name of an upload's token, if this tab knows it. */
@@ -39,7 +40,7 @@ export function generationCode(
     name,
     isNoPicture(value) ? upload(SAMPLE_PICTURE) : walk(value),
   ]);
-  return { origin, model: model.id, body: { model: model.id, input: [{ params: Object.fromEntries(input) }] }, files };
+  return { origin, body: { model: model.id, input: [{ params: Object.fromEntries(input) }] }, files };
 }
 
 /** Required params that are not filled in yet are those of the model's example. */

@@ -17,6 +17,12 @@ export function generationSamples(
   return { curl: generateInShell(code), Python: generateInPython(code), JavaScript: generateInJavaScript(code) };
 }
 
+/** Programs that wait for a job and download its outputs. */
+export function jobSamples(origin: string, job: string): Samples {
+  const code = { origin, job, body: null, files: [] };
+  return { curl: generateInShell(code), Python: generateInPython(code), JavaScript: generateInJavaScript(code) };
+}
+
 interface Dialect {
   title: string;
   samples: (origin: string, body: Record<string, unknown>) => Samples;

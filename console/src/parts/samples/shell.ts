@@ -4,11 +4,11 @@ import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
 const HEAD = `# Needs curl and python3. Set your key first: export PENSTOCK_API_KEY=psk_…`;
 
-export function generateInShell({ origin, body, files }: GenerationCode): string {
-  const numbered = JSON.stringify(body, numberUploads(files), 2);
-  const given = quote(numbered).replaceAll(new RegExp(`${UPLOAD}(\\d+)`, "g"), `'"$FILE_$1"'`);
+export function generateInShell({ origin, body, files, job }: GenerationCode): string {
+  const name = job ? "fetch.sh" : "generate.sh";
+  const start = job ? `JOB=${job}` : starting(body, files);
   return `#!/usr/bin/env bash
-# Save as generate.sh, then run: bash generate.sh
+# Save as ${name}, then run: bash ${name}
 ${HEAD}
 set -euo pipefail
 
@@ -26,11 +26,7 @@ call() {
 # Read one field of an answer.
 field() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
 ${uploads(files)}
-# Start the job. A retry with its Idempotency-Key starts no second one.
-JOB=$(call "$BASE/model/v1/generation" -H "Content-Type: application/json" \\
-  -H "Idempotency-Key: $(date +%s)-$$-$RANDOM" \\
-  -d ${given} | field '["id"]')
-echo "Started $JOB"
+${start}
 
 # Wait until it is done. The server holds each answer for up to 30 seconds.
 PAUSE=1
@@ -52,6 +48,16 @@ for URL in $(python3 -c 'import json, sys; print(*(each["url"] for each in json.
   curl -sS --fail --location --retry 4 -o "$NAME" "$URL"
   echo "Saved $NAME"
 done`;
+}
+
+function starting(body: unknown, files: string[]): string {
+  const numbered = JSON.stringify(body, numberUploads(files), 2);
+  const given = quote(numbered).replaceAll(new RegExp(`${UPLOAD}(\\d+)`, "g"), `'"$FILE_$1"'`);
+  return `# Start the job. A retry with its Idempotency-Key starts no second one.
+JOB=$(call "$BASE/model/v1/generation" -H "Content-Type: application/json" \\
+  -H "Idempotency-Key: $(date +%s)-$$-$RANDOM" \\
+  -d ${given} | field '["id"]')
+echo "Started $JOB"`;
 }
 
 /** A replacer for JSON that puts the number of a file in place of its name. */
