@@ -57,7 +57,8 @@ function readTexts(file) {
 }
 
 function textOf(node) {
-  const isText = ts.isJsxText(node) || ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateTail(node);
+  const isText =
+    ts.isJsxText(node) || ts.isStringLiteralLike(node) || ts.isTemplateHead(node) || ts.isTemplateTail(node);
   return isText ? node.text.trim().replace(/\s+/g, " ") : "";
 }
 

@@ -57,7 +57,8 @@ async function readModels(signal: AbortSignal): Promise<Model[]> {
 /** Model fields visible to a key that may only chat. */
 function chatModel({ id, owned_by, description }: ChatModel): Model {
   const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
-  return { id, object: "model", kind: "chat", title: id, description, vendors: [owned_by], ...unknown };
+  const endpoints = ["/llm/chat/completions"];
+  return { id, object: "model", kind: "chat", title: id, description, vendors: [owned_by], endpoints, ...unknown };
 }
 
 /** A job, kept true by the feed; without it, asked for again as its record says. */

@@ -982,6 +982,11 @@ export interface components {
             vendors: string[];
             /** @description null until it has run here */
             typical_seconds: components["schemas"]["TypicalSeconds"] | null;
+            /**
+             * Endpoints
+             * @description paths that take requests for it, the preferred first
+             */
+            endpoints: string[];
         };
         /**
          * Outage
@@ -1033,6 +1038,37 @@ export interface components {
              * Format: date-time
              */
             url_expires_at: string;
+        };
+        /**
+         * OwnKey
+         * @description The key of the request. Empty lists mean all. The administrator's key belongs to no account.
+         */
+        OwnKey: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "key";
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "account" | "admin";
+            /** Public Id */
+            public_id: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Account
+             * @description the account's name
+             */
+            account: string | null;
+            /** Expires At */
+            expires_at: string | null;
+            /** Models */
+            models: string[];
+            /** Endpoints */
+            endpoints: components["schemas"]["Scope"][];
         };
         /**
          * Period

@@ -1,8 +1,15 @@
 import { ActionIcon, CopyButton, Tooltip } from "@mantine/core";
 import { Icon } from "../shell/icons";
 
+interface CodeBlockProps {
+  code: string;
+  label?: string;
+  maxHeight?: number;
+  onCopy?: () => void;
+}
+
 /** Text to copy. */
-export function CodeBlock({ code, label = "Code", maxHeight }: { code: string; label?: string; maxHeight?: number }) {
+export function CodeBlock({ code, label = "Code", maxHeight, onCopy }: CodeBlockProps) {
   return (
     <div className="code">
       <section
@@ -14,19 +21,33 @@ export function CodeBlock({ code, label = "Code", maxHeight }: { code: string; l
         <pre>{code}</pre>
       </section>
       <span className="copy">
-        <Copy text={code} />
+        <Copy text={code} onCopy={onCopy} />
       </span>
     </div>
   );
 }
 
+interface CopyProps {
+  text: string;
+  label?: string;
+  onCopy?: (() => void) | undefined;
+}
+
 /** A small button that copies. */
-export function Copy({ text, label = "Copy" }: { text: string; label?: string }) {
+export function Copy({ text, label = "Copy", onCopy }: CopyProps) {
   return (
     <CopyButton value={text} timeout={1500}>
       {({ copied, copy }) => (
         <Tooltip label={copied ? "Copied" : label}>
-          <ActionIcon variant="default" size="sm" onClick={copy} aria-label={copied ? "Copied" : label}>
+          <ActionIcon
+            variant="default"
+            size="sm"
+            onClick={() => {
+              copy();
+              onCopy?.();
+            }}
+            aria-label={copied ? "Copied" : label}
+          >
             <Icon name={copied ? "check" : "copy"} size={14} />
           </ActionIcon>
         </Tooltip>

@@ -1,5 +1,6 @@
 import { Tabs } from "@mantine/core";
 import { CodeBlock } from "./code_block";
+import { noteStep } from "./first_steps/progress";
 
 /** One example in several languages. */
 export function CodeTabs({ samples, label }: { samples: Record<string, string>; label: string }) {
@@ -15,7 +16,12 @@ export function CodeTabs({ samples, label }: { samples: Record<string, string>; 
       </Tabs.List>
       {Object.entries(samples).map(([name, code]) => (
         <Tabs.Panel key={name} value={name} pt="sm">
-          <CodeBlock code={code} label={`${label}, ${name}`} maxHeight={420} />
+          <CodeBlock
+            code={code}
+            label={`${label}, ${name}`}
+            maxHeight={420}
+            onCopy={() => noteStep({ copied: true })}
+          />
         </Tabs.Panel>
       ))}
     </Tabs>

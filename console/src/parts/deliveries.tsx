@@ -56,15 +56,11 @@ function Opened({ delivery }: { delivery: Delivery }) {
   });
   return (
     <div className="delivery-more">
+      <h3>Attempts</h3>
+      {delivery.attempts.length === 0 && <Text size="sm">Not sent yet.</Text>}
       <ol aria-label="Attempts">
         {delivery.attempts.map((attempt) => (
-          <li key={attempt.at}>
-            <Text size="sm" span>
-              {new Date(attempt.at).toLocaleString()} · {attempt.status_code ?? "no answer"} · {attempt.latency_ms} ms
-              {attempt.error && ` · ${attempt.error}`}
-            </Text>
-            {attempt.response && <CodeBlock code={attempt.response} label="Answer" maxHeight={140} />}
-          </li>
+          <AttemptItem key={attempt.at} attempt={attempt} />
         ))}
       </ol>
       <Message id={delivery.id} />
@@ -86,6 +82,33 @@ function Opened({ delivery }: { delivery: Delivery }) {
   );
 }
 
+/** One attempt: when, how long, and what the receiver answered. */
+function AttemptItem({ attempt }: { attempt: Delivery["attempts"][number] }) {
+  const answered = attempt.status_code === null ? "no answer" : `answered ${attempt.status_code}`;
+  return (
+    <li>
+      <Text size="sm" span>
+        <time dateTime={attempt.at}>{new Date(attempt.at).toLocaleString()}</time> · {answered} after{" "}
+        {attempt.latency_ms} ms
+      </Text>
+      {attempt.error && (
+        <Text size="sm" c="red">
+          {attempt.error}
+        </Text>
+      )}
+      {attempt.response ? (
+        <CodeBlock code={attempt.response} label="Answer" maxHeight={140} />
+      ) : (
+        attempt.status_code !== null && (
+          <Text size="sm" c="dimmed">
+            The answer had no body.
+          </Text>
+        )
+      )}
+    </li>
+  );
+}
+
 /** Headers and body as an attempt would send them now. */
 function Message({ id }: { id: string }) {
   const message = useQuery({
@@ -99,8 +122,13 @@ function Message({ id }: { id: string }) {
   const headers = Object.entries(message.data.headers).map(([name, value]) => `${name}: ${value}`);
   return (
     <>
+      <h3>Headers</h3>
       <CodeBlock code={headers.join("\n")} label="Headers" maxHeight={140} />
+      <h3>Body</h3>
       <CodeBlock code={JSON.stringify(JSON.parse(message.data.body), null, 2)} label="Body" maxHeight={320} />
+      <Text size="xs" c="dimmed">
+        As an attempt would send them now: the time, the signature and the links are fresh for each.
+      </Text>
     </>
   );
 }

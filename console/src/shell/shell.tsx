@@ -111,6 +111,8 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
             <Icon name="help" size={16} />
           </button>
         </div>
+        {!session.admin && <OtherKey to="/admin/keys" label="Sign in as admin" icon="keys" />}
+        {!session.account && <OtherKey to="/playground" label="Use an account's key" icon="accounts" />}
         {session.account && <div className="whose">{publicPart(session.account)}</div>}
         {session.admin && <div className="whose">administrator</div>}
         <button type="button" className="rail-button" onClick={leave}>
@@ -119,6 +121,16 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
         </button>
       </div>
     </>
+  );
+}
+
+/** A page that needs the other kind of key leads to a form for it; what is signed in stays. */
+function OtherKey({ to, label, icon }: { to: string; label: string; icon: IconName }) {
+  return (
+    <Link className="rail-button" href={to} style={{ textDecoration: "none" }}>
+      <Icon name={icon} size={16} />
+      {label}
+    </Link>
   );
 }
 

@@ -2,9 +2,8 @@
 import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
-import { useLocation } from "wouter";
+import { Link, useLocation } from "wouter";
 import { call } from "../api/call";
-import { ApiError } from "../api/errors";
 import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
 import { keep, type Role, signOut, useSession } from "../session";
@@ -64,8 +63,8 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
         )}
         <PasswordInput
           label="Key"
-          description="The key of an account (psk_…) or of the administrator. It stays in this tab until you close it."
-          placeholder="psk_…"
+          description="The key of an account (psk_…) or of the administrator (psa_…). It stays in this tab until you close it."
+          placeholder={asked === "admin" ? "psa_…" : "psk_…"}
           autoComplete="off"
           spellCheck={false}
           size="md"
@@ -81,16 +80,22 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
           Sign in
         </Button>
         <Text size="sm" c="dimmed">
-          The server's first start prints a key; <code className="mono">penstock key create</code> makes more. The{" "}
+          The server's first start prints both keys. <code className="mono">penstock key create</code> makes another for
+          an account, <code className="mono">penstock key admin</code> a new one for the administrator. The{" "}
           <Anchor href="/docs" underline="always">
             reference
           </Anchor>{" "}
           needs none.
         </Text>
         {asked && (
-          <Button variant="subtle" onClick={() => signOut()}>
-            Sign out instead
-          </Button>
+          <>
+            <Button variant="default" component={Link} href={asked === "admin" ? "/playground" : "/admin/keys"}>
+              {asked === "admin" ? "Back to the playground" : "Back to administration"}
+            </Button>
+            <Button variant="subtle" onClick={() => signOut()}>
+              Sign out
+            </Button>
+          </>
         )}
       </Stack>
     </form>
@@ -99,31 +104,9 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
 
 const NAMES: Record<Role, string> = { account: "an account's key", admin: "the administrator's key" };
 
-/** Find the kind of a key by a request that only such a key may send. */
+/** Ask the server for the kind of a key. */
 async function roleOf(key: string): Promise<Role> {
-  if (!key.startsWith("psk_")) return asAdministrator(key);
-  try {
-    return await asAccount(key);
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 401) throw error;
-    // An administrator may have chosen a key that looks like an account's. If it is not one, the first error stands.
-    return asAdministrator(key).catch(() => Promise.reject(error));
-  }
-}
-
-async function asAdministrator(key: string): Promise<Role> {
-  await call("/admin/v1/accounts", { key, query: { limit: 1 } });
-  return "admin";
-}
-
-async function asAccount(key: string): Promise<Role> {
-  try {
-    await call("/api/v1/models", { key });
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== "scope_not_allowed") throw error;
-    await call("/llm/models", { key });
-  }
-  return "account";
+  return (await call<{ kind: Role }>("/api/v1/key", { key })).kind;
 }
 
 function Water() {

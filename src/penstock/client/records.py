@@ -219,6 +219,7 @@ class Model(Record):
     prices: tuple[Mapping[str, Any], ...] = several()
     vendors: tuple[str, ...] = several()
     typical_seconds: TypicalSeconds | None = one(TypicalSeconds)
+    endpoints: tuple[str, ...] = several()
 
 
 @dataclass(frozen=True, kw_only=True)

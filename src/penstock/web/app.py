@@ -7,7 +7,7 @@ from fastapi import FastAPI
 
 from penstock import __version__
 from penstock.gateway import Gateway
-from penstock.web import console
+from penstock.web import console, own_key
 from penstock.web.admin import accounts, audit, keys, ledger, reports
 from penstock.web.api import (
     assets,
@@ -46,6 +46,7 @@ PAGES = (
     models,
     chat_models,
     usage,
+    own_key,
     accounts,
     keys,
     ledger,

@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import Request
 from starlette.datastructures import URL
 
-from penstock.domain.api_keys import ApiKey, Scope
+from penstock.domain.api_keys import ADMIN_PREFIX, ApiKey, Scope, hash_secret
 from penstock.errors import (
     ExpiredApiKey,
     InternalError,
@@ -23,6 +23,7 @@ from penstock.errors import (
 )
 from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
+from penstock.store.queries.accounts import key_rows
 from penstock.web.responses import problems
 
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)
@@ -112,6 +113,29 @@ async def count_request(caller: Caller) -> dict[str, str]:
 def signed_in(*errors: type[PenstockError]) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI `responses` of a route that needs a key."""
     return problems(*errors, *SIGNED_IN)
+
+
+async def is_administrator(gateway: Gateway, authorization: str) -> bool:
+    """Return whether a header has the administrator's key: of the settings, else the one that was made.
+
+    Only text that looks like a made key is looked up in the store.
+    """
+    scheme, _, text = authorization.partition(" ")
+    text = text.strip()
+    if scheme.lower() != "bearer":
+        return False
+    if secret := admin_secret(gateway):
+        return is_same_key(text, secret)
+    if not text.startswith(ADMIN_PREFIX) or not text.isascii():
+        return False
+    made = await gateway.database.read(key_rows.admin_key_hash)
+    return made is not None and hmac.compare_digest(hash_secret(text), made)
+
+
+def admin_secret(gateway: Gateway) -> str:
+    """Return the administrator's key in the settings, or an empty string. A reload of the settings applies at once."""
+    kept = gateway.settings.server.admin_key
+    return "" if kept is None else kept.get_secret_value().strip()
 
 
 def is_same_key(text: str, secret: str) -> bool:

@@ -3,6 +3,8 @@
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
+CHAT_ENDPOINTS: Final = (CHAT_PATH,)
+"""Paths that answer a chat, one for each dialect that this server speaks."""
 
 
 def _optional(schema: dict[str, Any], description: str = "") -> dict[str, Any]:

@@ -9,7 +9,9 @@ from admin_steps import ADMIN_KEY, JOBS, WITH_ADMIN, administer, make_account, m
 from conftest import SIMULATOR, client_of
 from steps import refused
 
+from penstock.domain.api_keys import Scope, make_admin_key
 from penstock.settings.tables import SettingsError, load
+from penstock.store.queries.accounts import key_rows
 
 NAMES = {"account_id": "default", "public_id": "nobody", "period": "day", "subject": "job_nobody"}
 
@@ -76,6 +78,35 @@ async def test_a_reload_changes_the_administrators_key_at_once(start, tmp_path):
         assert (await new.get("/admin/v1/accounts")).status_code == 200
         await reload(SIMULATOR)
         refused(await new.get("/admin/v1/accounts"), 401, "missing_api_key")
+
+
+async def test_a_key_says_what_it_is(start):
+    server = await start(WITH_ADMIN)
+    admin = await administer(server)
+    described = (await admin.get("/api/v1/key")).json()
+    assert (described["kind"], described["account"], described["public_id"]) == ("admin", None, None)
+    own = (await server.client.get("/api/v1/key")).json()
+    assert (own["kind"], own["account"]) == ("account", "default")
+    async with client_of(server.url, await server.new_key(scopes=frozenset({Scope.CHAT}))) as chatting:
+        assert (await chatting.get("/api/v1/key")).json()["endpoints"] == ["chat"]
+    for wrong in ("psk_nobody_nothing", "psa_nobody", f"{ADMIN_KEY}x"):
+        async with client_of(server.url, wrong) as nobody:
+            refused(await nobody.get("/api/v1/key"), 401, "invalid_api_key")
+
+
+async def test_the_key_that_the_first_start_made_administers_and_reads_metrics(start):
+    server = await start(SIMULATOR)
+    made = make_admin_key()
+    await server.gateway.database.write(key_rows.keep_admin_key, made)
+    elsewhere = {"x-forwarded-for": "192.0.2.1"}
+    async with client_of(server.url, made) as admin:
+        assert (await admin.get("/api/v1/key")).json()["kind"] == "admin"
+        assert (await admin.get("/admin/v1/accounts")).status_code == 200
+        assert (await admin.get("/metrics", headers=elsewhere)).status_code == 200
+    async with client_of(server.url, make_admin_key()) as other:
+        refused(await other.get("/api/v1/key"), 401, "invalid_api_key")
+        refused(await other.get("/admin/v1/accounts"), 401, "invalid_api_key")
+        refused(await other.get("/metrics", headers=elsewhere), 401, "invalid_api_key")
 
 
 SHORT, LONG = "of-the-short-variable", "of-the-long-variable"

@@ -108,6 +108,7 @@ async def test_every_path_of_the_api_wants_a_key(server):
         *(("GET", "/api/v1/events"), ("POST", "/api/v1/files"), ("GET", "/api/v1/files/file_x")),
         *(("DELETE", "/api/v1/files/file_x"), ("GET", "/api/v1/models"), ("GET", f"/api/v1/models/{VIDEO}")),
         *(("GET", f"{GENERATION}/job_x"), ("POST", f"{GENERATION}/job_x/cancel"), ("GET", "/api/v1/assets/a/b")),
+        ("GET", "/api/v1/key"),
     ]
     async with client_of(server.url, None) as client:
         for method, path in paths:

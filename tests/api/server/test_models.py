@@ -15,7 +15,7 @@ TEXT_TO_VIDEO = "vendorb_video_31"
 IMAGE_TO_MODEL = "vendora_image_to_model"
 FIELDS = {
     *("id", "object", "kind", "title", "description", "params", "defaults", "example"),
-    *("price", "prices", "vendors", "typical_seconds"),
+    *("price", "prices", "vendors", "typical_seconds", "endpoints"),
 }
 URL = {"url": "https://example.com/a.png"}
 

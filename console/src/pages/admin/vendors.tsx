@@ -5,6 +5,7 @@ import { DataTable } from "../../parts/data_table";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Facts } from "../../parts/facts";
+import { isHosted } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds } from "../../parts/time";
@@ -23,17 +24,33 @@ export default function Vendors() {
   if (!vendors.data) return <PageLoading />;
   return (
     <Page title="Vendors" about="Models, load and recent errors of each vendor.">
-      {vendors.data.length === 0 && (
-        <EmptyState title="No vendor" icon="vendors" code={'[vendors.mine]\ntype = "sim"'}>
-          Add vendors in the settings file.
-        </EmptyState>
-      )}
       <div className="vendors">
         {vendors.data.map((vendor) => (
           <VendorCard key={vendor.name} vendor={vendor} />
         ))}
       </div>
+      {!vendors.data.some((vendor) => isHosted(vendor.type)) && <AddVendor />}
     </Page>
+  );
+}
+
+const SETTINGS = `[vendors.tripo]
+type = "tripo"
+api_key = "env:TRIPO_API_KEY"
+
+[[models]]
+id = "vendora_image_to_model"
+vendor = "tripo"`;
+
+function AddVendor() {
+  return (
+    <div style={{ marginTop: 18 }}>
+      <EmptyState title="Add a hosted vendor" icon="vendors" code={SETTINGS}>
+        Only the built-in engines and the simulator serve. Add vendors in the server's settings file,{" "}
+        <code className="mono">config.toml</code> in the data folder, then restart the server or send it SIGHUP. The
+        documentation lists every vendor in <code className="mono">docs/vendors.md</code>.
+      </EmptyState>
+    </div>
   );
 }
 

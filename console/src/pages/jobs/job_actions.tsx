@@ -10,12 +10,12 @@ import type { Job } from "../../api/shapes";
 import { CodeTabs } from "../../parts/code_tabs";
 import { ConfirmButton } from "../../parts/confirm";
 import { formatMoney } from "../../parts/money";
+import { jobSamples } from "../../parts/samples/samples";
 import { toast } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
 import { selectAddress } from "../compare/address";
 import { EditButton } from "../playground/edit_button";
 import { ShareButton } from "../shares/share_button";
-import { jobCode } from "./job_code";
 import { rerunOf, withoutSeed } from "./rerun";
 
 export function JobActions({ job }: { job: Job }) {
@@ -52,7 +52,7 @@ function ShowCode({ job }: { job: Job }) {
         title="Get this job by code"
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        <CodeTabs samples={jobCode(location.origin, job)} label="Code" />
+        <CodeTabs samples={jobSamples(location.origin, job.id)} label="Code" />
         <Text size="sm" c="dimmed" mt="sm">
           Set your key in the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
         </Text>

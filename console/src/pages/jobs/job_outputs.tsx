@@ -1,8 +1,7 @@
-import { Button, Text } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { Text } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
-import { Icon } from "../../shell/icons";
 
 const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
 
@@ -33,20 +32,12 @@ export function JobOutputs({ job }: { job: Job }) {
   ));
 }
 
-/** 3D is drawn only when asked for: its viewer is large. */
+/** The viewer is large, and loaded only where there is something to turn. */
 function Shown({ output, preview }: { output: Output; preview: Output | undefined }) {
-  const [turning, setTurning] = useState(false);
   if (output.kind !== "model") return <SignedMedia output={output} maxHeight={output.role === "preview" ? 220 : 460} />;
-  if (turning) {
-    return (
-      <Suspense fallback={<Text size="sm">Loading the viewer…</Text>}>
-        <ModelView output={output} preview={preview} height={420} />
-      </Suspense>
-    );
-  }
   return (
-    <Button variant="light" leftSection={<Icon name="models" size={16} />} onClick={() => setTurning(true)}>
-      View in 3D
-    </Button>
+    <Suspense fallback={<Text size="sm">Loading the viewer…</Text>}>
+      <ModelView output={output} preview={preview} height={420} />
+    </Suspense>
   );
 }

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { useSteadyUrl } from "../../parts/signed_media";
 import { Icon, type IconName } from "../../shell/icons";
-import { firstFrame } from "./first_frame";
+import { firstFrame, keptFrame } from "./first_frame";
 
 /** A small picture of what came out, or a sign of what will. */
 export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined }) {
@@ -29,31 +29,29 @@ function Still({ output, isWhole }: { output: Output; isWhole: boolean }) {
 
 /** A film without a preview shows its first picture, once it comes into view. */
 function Film({ output }: { output: Output }) {
-  const [isSeen, setSeen] = useState(false);
+  const [picture, setPicture] = useState(() => keptFrame(output.id));
   const place = useRef<HTMLSpanElement>(null);
-  const shown = useRef(output);
+  const film = useRef(output);
   useEffect(() => {
-    if (!place.current) return;
-    const watch = new IntersectionObserver(([entry]) => entry?.isIntersecting && setSeen(true), {
-      rootMargin: "100px",
-    });
+    if (picture || !place.current) return;
+    let isGone = false;
+    const watch = new IntersectionObserver(
+      ([entry]) => {
+        if (!entry?.isIntersecting) return;
+        watch.disconnect();
+        void firstFrame(film.current).then((found) => isGone || setPicture(found));
+      },
+      { rootMargin: "100px" },
+    );
     watch.observe(place.current);
-    return () => watch.disconnect();
-  }, []);
-  useEffect(() => {
-    if (!isSeen) return;
-    void firstFrame(shown.current).then((picture) => {
-      const copy = picture && document.createElement("canvas");
-      if (!copy || !place.current) return;
-      copy.width = picture.width;
-      copy.height = picture.height;
-      copy.getContext("2d")?.drawImage(picture, 0, 0);
-      place.current.replaceChildren(copy);
-    });
-  }, [isSeen]);
+    return () => {
+      isGone = true;
+      watch.disconnect();
+    };
+  }, [picture]);
   return (
     <span ref={place} className="thumb-film">
-      <Icon name="video" size={18} />
+      {picture ? <img src={picture} alt="" /> : <Icon name="video" size={18} />}
     </span>
   );
 }

@@ -1,25 +1,12 @@
-/** A model's example request, ready to paste. */
+/** A model's example request as complete programs, and its body. */
 import type { Model } from "../../api/shapes";
+import { chatSamples, generationSamples, type Samples } from "../../parts/samples/samples";
 
-export function modelCode(origin: string, model: Model): Record<string, string> {
-  const isChat = model.kind === "chat";
-  const path = isChat ? "/llm/chat/completions" : "/model/v1/generation";
-  const body = JSON.stringify(model.example, null, 2);
-  const quoted = body.replaceAll("'", "'\\''");
-  return {
-    curl: `curl ${origin}${path} \\
-  -H "Authorization: Bearer $PENSTOCK_API_KEY" \\
-  -H "Content-Type: application/json" \\
-  -d '${quoted}'`,
-    JavaScript: `const answer = await fetch("${origin}${path}", {
-  method: "POST",
-  headers: {
-    Authorization: \`Bearer \${process.env.PENSTOCK_API_KEY}\`,
-    "Content-Type": "application/json",
-  },
-  body: JSON.stringify(${body.replaceAll("\n", "\n  ")}),
-});
-console.log(await answer.json());`,
-    JSON: body,
-  };
+export function modelCode(origin: string, model: Model): Samples {
+  const example = (model.example.input as { params: Record<string, unknown> }[] | undefined)?.[0]?.params ?? {};
+  const samples =
+    model.kind === "chat"
+      ? Object.values(chatSamples(origin, model, model.example))[0]
+      : generationSamples(origin, model, example);
+  return { ...samples, JSON: JSON.stringify(model.example, null, 2) };
 }

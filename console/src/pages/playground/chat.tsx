@@ -8,13 +8,13 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { formatCount } from "../../parts/numbers";
 import { Prose } from "../../parts/prose";
+import { chatSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
 import { ChatSettingsForm } from "./chat_settings";
 import { answer, chatBody, forgetError, stopChat, useChatStream } from "./chat_stream";
-import { chatSamples } from "./code_samples";
 import { changeDrafts, type Turn, useDrafts } from "./drafts";
-import { ShowCode } from "./show_code";
+import { ShowDialects } from "./show_code";
 
 /** Large, and not needed before the first answer; until then words are shown as they come. */
 const Markdown = lazy(() => import("./markdown"));
@@ -46,6 +46,7 @@ export default function Chat({ model }: { model: Model }) {
   const samples = () =>
     chatSamples(
       location.origin,
+      model,
       chatBody(
         model.id,
         turns.length ? turns : [{ role: "user", content: BEGINNINGS[0] }],
@@ -70,7 +71,7 @@ export default function Chat({ model }: { model: Model }) {
         </div>
         <Totals turns={turns} model={model} />
         <div className="deeds">
-          <ShowCode samples={samples} />
+          <ShowDialects samples={samples} />
           {turns.length > 0 && !turn && error === null && (
             <Button variant="default" onClick={again} leftSection={<Icon name="refresh" size={15} />}>
               Again

@@ -40,7 +40,7 @@ export interface Drafts {
 
 const NOTHING: Drafts = {
   model: null,
-  kind: "chat",
+  kind: "3d",
   params: {},
   notices: {},
   jobs: [],

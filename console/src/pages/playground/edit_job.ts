@@ -34,7 +34,7 @@ async function isThere(job: Job): Promise<boolean> {
     if (answer.status === 404 || answer.status === 410) return false;
     if (answer.ok) {
       const preview = URL.createObjectURL(await answer.blob());
-      rememberPicture(file.copy_token, preview, fileFacts(file));
+      rememberPicture(file.copy_token, { preview, about: fileFacts(file), name: file.name ?? "" });
     }
   } catch {
     // Offline: the form itself shows what is wrong when it is sent.

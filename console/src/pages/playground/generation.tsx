@@ -9,13 +9,14 @@ import type { DryRun, Job, Model } from "../../api/shapes";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
+import { generationSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
-import { generationSamples } from "./code_samples";
 import { useCtrlEnter } from "./ctrl_enter";
 import { addJobs, changeDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
 import { JobCard } from "./job_card";
 import { type Params, ParamsForm } from "./params_form";
+import { fileNameOf } from "./pictures";
 import { ShowCode } from "./show_code";
 
 const NO_PARAMS: Params = {};
@@ -70,12 +71,8 @@ export default function Generation({ model }: { model: Model }) {
               Generate
             </Button>
             <ShowCode
-              samples={() => generationSamples(location.origin, model, params)}
-              note={
-                JSON.stringify(params).includes("file_token")
-                  ? "The upload's token works for this account, for a day."
-                  : undefined
-              }
+              samples={() => generationSamples(location.origin, model, params, fileNameOf)}
+              note={JSON.stringify(params).includes("file_token") ? "Run it in the folder of the picture." : undefined}
             />
             {Object.keys(params).length > 0 && (
               <Button variant="subtle" color="gray" onClick={() => change({})}>
@@ -177,7 +174,7 @@ function Nothing({ model, onExample }: { model: Model; onExample: (params: Param
       action={example && !needsPicture ? { label: "Fill in an example", onClick: () => onExample(example) } : undefined}
     >
       {needsPicture
-        ? "Upload a picture of one object on a plain background, then rotate the 3D model."
+        ? "Choose a picture of one object on a plain background, or use the sample picture, then rotate the 3D model."
         : "Describe what you want. Results appear here. Several jobs can run at once, and they continue when you leave this page."}
     </EmptyState>
   );

@@ -1,9 +1,8 @@
 import { SegmentedControl, Select, type SelectProps, Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
+import { firstOf, KINDS, kindOrder } from "../../parts/model_order";
 
-const KINDS: Record<string, string> = { chat: "Chat", "3d": "3D", video: "Video", image: "Image" };
-
-/** First the kind, then the model; the simulator's come last. */
+/** First the kind, then the model; those that a newcomer sees first come first. */
 export function ModelPicker({
   models,
   chosen,
@@ -13,7 +12,7 @@ export function ModelPicker({
   chosen: Model;
   onChoose: (id: string) => void;
 }) {
-  const kinds = [...new Set(models.map((model) => model.kind))].sort((a, b) => order(a) - order(b));
+  const kinds = [...new Set(models.map((model) => model.kind))].sort((a, b) => kindOrder(a) - kindOrder(b));
   const those = models.filter((model) => model.kind === chosen.kind);
   return (
     <>
@@ -55,15 +54,4 @@ function renderOption(models: Model[]): SelectProps["renderOption"] {
       )}
     </div>
   );
-}
-
-function order(kind: string): number {
-  const place = Object.keys(KINDS).indexOf(kind);
-  return place < 0 ? 99 : place;
-}
-
-/** Model shown before one is chosen. */
-export function firstOf(models: Model[]): Model | undefined {
-  const sorted = models.toSorted((a, b) => order(a.kind) - order(b.kind));
-  return sorted.find((model) => !model.id.startsWith("sim_")) ?? sorted[0];
 }

@@ -5,8 +5,9 @@ import { type ClipboardEvent, type DragEvent, useEffect, useRef, useState } from
 import { call } from "../../api/call";
 import type { FileRecord } from "../../api/shapes";
 import { formatBytes } from "../../parts/numbers";
+import { fetchSamplePicture, SAMPLE_PATH } from "../../parts/samples/sample_picture";
 import { Icon } from "../../shell/icons";
-import { pictureOf, rememberPicture } from "./pictures";
+import { rememberPicture, usePicture } from "./pictures";
 
 interface Picture {
   file_token?: string;
@@ -22,7 +23,7 @@ export function PictureField(props: FieldProps) {
   const [problem, setProblem] = useState<string | null>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const set = (value: Picture | undefined) => props.onChange(value, fieldPathId.path);
-  const known = pictureOf(picture.file_token);
+  const known = usePicture(picture.file_token);
   const errors = [...(rawErrors ?? []), ...innerErrors(errorSchema)];
 
   const upload = async (file: File | undefined | null) => {
@@ -34,11 +35,20 @@ export function PictureField(props: FieldProps) {
       body.append("file", file);
       const record = await call<FileRecord>("/api/v1/files", { body });
       const about = `${file.name || "pasted"} · ${record.width} × ${record.height} · ${formatBytes(record.bytes)}`;
-      rememberPicture(record.file_token, URL.createObjectURL(file), about);
+      rememberPicture(record.file_token, { preview: URL.createObjectURL(file), about, name: file.name });
       set({ file_token: record.file_token });
     } catch (error) {
       setProblem(error instanceof Error ? error.message : String(error));
     } finally {
+      setBusy(false);
+    }
+  };
+  const takeSample = async () => {
+    setBusy(true);
+    try {
+      await upload(await fetchSamplePicture());
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : String(error));
       setBusy(false);
     }
   };
@@ -118,13 +128,25 @@ export function PictureField(props: FieldProps) {
               </div>
             </Group>
           ) : (
-            <UnstyledButton className="drop-button" onClick={() => chooser.current?.click()} disabled={busy}>
-              {busy ? <Loader size="sm" type="dots" /> : <Icon name="image" size={26} />}
-              <span>
-                <b>Choose a picture</b>, drop it here, or paste it
-              </span>
-              <small>JPEG, PNG or WebP, up to 20 MB, sides of 20 to 6000 pixels</small>
-            </UnstyledButton>
+            <>
+              <UnstyledButton className="drop-button" onClick={() => chooser.current?.click()} disabled={busy}>
+                {busy ? <Loader size="sm" type="dots" /> : <Icon name="image" size={26} />}
+                <span>
+                  <b>Choose a picture</b>, drop it here, or paste it
+                </span>
+                <small>JPEG, PNG or WebP, up to 20 MB, sides of 20 to 6000 pixels</small>
+              </UnstyledButton>
+              <Button
+                className="sample-button"
+                size="compact-sm"
+                variant="default"
+                disabled={busy}
+                leftSection={<img src={SAMPLE_PATH} alt="" width={22} height={22} />}
+                onClick={() => void takeSample()}
+              >
+                Use a sample picture
+              </Button>
+            </>
           )}
         </div>
       )}

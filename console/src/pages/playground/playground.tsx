@@ -7,11 +7,13 @@ import type { Model } from "../../api/shapes";
 import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
+import { FirstSteps } from "../../parts/first_steps/first_steps";
+import { firstOf } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import { BatchButton, useBatchModels } from "../batch/batch_mode";
 import "./playground.css";
-import { changeDrafts, getDrafts } from "./drafts";
-import { firstOf, ModelPicker } from "./model_picker";
+import { changeDrafts, getDrafts, useDrafts } from "./drafts";
+import { ModelPicker } from "./model_picker";
 
 const loadChat = () => import("./chat");
 const loadGeneration = () => import("./generation");
@@ -50,6 +52,7 @@ function Bench({ models }: { models: Model[] }) {
   const [, navigate] = useLocation();
   const named = decoded(route?.["*"] ?? "");
   const last = getDrafts().model;
+  const hasChatted = Object.values(useDrafts().turns).some((turns) => turns.length > 1);
   const model = models.find((each) => each.id === (named || last)) ?? firstOf(models);
   useEffect(() => {
     if (!model) return;
@@ -79,6 +82,7 @@ function Bench({ models }: { models: Model[] }) {
           Showing {model.id} instead.
         </Alert>
       )}
+      <FirstSteps models={models} hasChatted={hasChatted} />
       <Suspense fallback={<PageLoading />}>
         {batch.isOn ? (
           <Batch models={batch.models} chosen={batch.chosen} onChoose={batch.choose} />

@@ -1,6 +1,5 @@
 """Authentication of administrators: by the key in the settings, or else by the one that the first start made."""
 
-import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -9,13 +8,13 @@ from fastapi import Request
 
 from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
-from penstock.domain.api_keys import PREFIX, hash_secret
+from penstock.domain.api_keys import PREFIX
 from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.observability import metrics
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
-from penstock.web.auth import ALWAYS, gateway_of, is_same_key
+from penstock.web.auth import ALWAYS, admin_secret, gateway_of, is_administrator
 from penstock.web.responses import problems
 
 P = ParamSpec("P")
@@ -47,30 +46,20 @@ class Administrator:
 
 
 async def admit_administrator(request: Request) -> Administrator:
-    """Return the administrator if the key is theirs, else raise. A reload of the settings applies at once."""
+    """Return the administrator if the key is theirs, else raise."""
     gateway, authorization = gateway_of(request), request.headers.get("authorization", "")
-    scheme, _, text = authorization.partition(" ")
-    kept = gateway.settings.server.admin_key
-    secret = "" if kept is None else kept.get_secret_value().strip()
-    made = None if secret else await gateway.database.read(key_rows.admin_key_hash)
-    if scheme.lower() == "bearer" and _is_theirs(text.strip(), secret, made):
+    if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
         request.scope["state"]["account"] = Actor.ADMIN.value
         await gateway.settle_up()
         return Administrator(gateway, gateway.clock())
-    if text.strip().startswith(PREFIX):
+    if authorization.partition(" ")[2].strip().startswith(PREFIX):
         await gateway.keyring.check(authorization)
         raise ScopeNotAllowed("This needs the administrator's key, not the key of an account.")
-    error = _refuse(authorization, is_set=bool(secret or made))
+    is_set = bool(admin_secret(gateway)) or await gateway.database.read(key_rows.admin_key_hash) is not None
+    error = _refuse(authorization, is_set=is_set)
     metrics.KEY_CHECKS.count(error.code)
     raise error
-
-
-def _is_theirs(text: str, secret: str, made: bytes | None) -> bool:
-    """Return whether a key is the one in the settings, or if they have none, the one of this hash."""
-    if secret:
-        return is_same_key(text, secret)
-    return made is not None and text.isascii() and hmac.compare_digest(hash_secret(text), made)
 
 
 def _refuse(authorization: str, *, is_set: bool) -> PenstockError:

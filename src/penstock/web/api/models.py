@@ -13,7 +13,7 @@ from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer
 from penstock.web.auth import admit, signed_in
-from penstock.web.chat_schema import CHAT_REQUEST
+from penstock.web.chat_schema import CHAT_ENDPOINTS, CHAT_REQUEST
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Models"])
@@ -60,6 +60,7 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
         **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
+        "endpoints": ["/model/v1/generation", f"/api/v1/{model.id}/generate"],
     }
 
 
@@ -88,4 +89,5 @@ def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
         **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": None,
+        "endpoints": list(CHAT_ENDPOINTS),
     }

@@ -13,7 +13,7 @@ from penstock.errors import InvalidApiKey, MissingApiKey, StoreUnavailable
 from penstock.gateway import Gateway
 from penstock.observability import metrics
 from penstock.store.contact import ping
-from penstock.web.auth import ALWAYS, gateway_of, is_same_key
+from penstock.web.auth import ALWAYS, gateway_of, is_administrator, is_same_key
 from penstock.web.responses import Json, problems, success
 from penstock.web.server.connection_limits import is_among
 
@@ -82,22 +82,27 @@ async def read_metrics(request: Request) -> Response:
     """Get metrics for Prometheus: from this machine, at `server.metrics_port`, or with a key."""
     state: Any = request.app.state
     if not getattr(state, "has_open_metrics", False):
-        _admit_reader(request)
+        await _admit_reader(request)
     body, content_type = await asyncio.to_thread(_page.read)
     return Response(body, media_type=content_type)
 
 
-def _admit_reader(request: Request) -> None:
+async def _admit_reader(request: Request) -> None:
     """Admit direct callers on this machine, and those with the metrics key or the administrator's key."""
     client = request.client
     headers = request.headers
     if client is not None and is_among(client.host, LOOPBACK) and FORWARDED.isdisjoint(headers.keys()):
         return
-    server = gateway_of(request).settings.server
-    kept = [key.get_secret_value().strip() for key in (server.metrics_key, server.admin_key) if key is not None]
-    scheme, _, text = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and any(secret and is_same_key(text.strip(), secret) for secret in kept):
+    gateway, authorization = gateway_of(request), headers.get("authorization", "")
+    if _is_metrics_key(gateway, authorization) or await is_administrator(gateway, authorization):
         return
     message = "Metrics need `server.metrics_key` or the administrator's key as `Authorization: Bearer …`."
-    kind = InvalidApiKey if text else MissingApiKey
+    kind = InvalidApiKey if authorization else MissingApiKey
     raise kind(message, headers=CHALLENGE, suggestion="Or set `server.metrics_port`, which needs no key.")
+
+
+def _is_metrics_key(gateway: Gateway, authorization: str) -> bool:
+    key = gateway.settings.server.metrics_key
+    secret = "" if key is None else key.get_secret_value().strip()
+    scheme, _, text = authorization.partition(" ")
+    return bool(secret) and scheme.lower() == "bearer" and is_same_key(text.strip(), secret)

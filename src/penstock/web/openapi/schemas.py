@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
 from penstock.domain.webhooks import DisabledReason, Status
@@ -164,6 +165,19 @@ class PriceTerm(Shape):
     price: PriceShape | TokenPriceShape | None = Field(description="null: not known")
 
 
+class OwnKey(Shape):
+    """The key of the request. Empty lists mean all. The administrator's key belongs to no account."""
+
+    object: Literal["key"]
+    kind: Literal["account", "admin"]
+    public_id: str | None
+    name: str | None
+    account: str | None = Field(description="the account's name")
+    expires_at: Moment | None
+    models: list[str]
+    endpoints: list[Scope]
+
+
 class ModelRecord(Shape):
     """A model on offer."""
 
@@ -181,6 +195,7 @@ class ModelRecord(Shape):
     prices: list[PriceTerm] = Field(description="current and future prices of each vendor")
     vendors: list[str]
     typical_seconds: TypicalSeconds | None = Field(description="null until it has run here")
+    endpoints: list[str] = Field(description="paths that take requests for it, the preferred first")
 
 
 class ModelList(Shape):
