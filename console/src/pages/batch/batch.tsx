@@ -18,7 +18,7 @@ import "./batch.css";
 import { ModelChoice } from "./model_choice";
 import { type Batch as BatchOrder, errorOfRefusal, openBatch, sendBatch } from "./orders";
 import { type Quote, totalOf, useQuotes } from "./quotes";
-import { pickShared, sharedSchema } from "./shared_params";
+import { pickShared, sharedSchema, unsharedOf, unsharedWords } from "./shared_params";
 
 interface Props {
   /** Models of the kind that the key may use. */
@@ -43,6 +43,7 @@ export default function Batch({ models, chosen, onChoose }: Props) {
     sending.forget();
     changeDrafts((before) => ({ params: { ...before.params, [place]: { ...Object.fromEntries(others), ...next } } }));
   };
+  const unshared = unsharedOf(chosen);
   const missing = (schema.required ?? []).filter((name) => params[name] === undefined);
   const isReady = chosen.length >= FEWEST && missing.length === 0 && chosen.every((each) => isComplete(each, params));
   const send = () => isReady && sending.send(Object.fromEntries(chosen.map((model) => [model.id, params])));
@@ -58,6 +59,11 @@ export default function Batch({ models, chosen, onChoose }: Props) {
         </div>
         <ParamsForm model={form} params={params} details={detailsOf(quotes)} onChange={change} />
         <div className="bench-foot">
+          {unshared && (
+            <Text size="sm" c="red" role="status">
+              {unsharedWords(unshared)}. Clear its check box.
+            </Text>
+          )}
           <Together missing={missing} quotes={chosen.flatMap((model) => quotes.get(model.id) ?? [])} />
           <Problems quotes={quotes} refused={sending.refused} />
           <div className="deeds">

@@ -3,7 +3,7 @@ import { Checkbox, Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
 import { FEWEST, MOST } from "../compare/address";
 import { priceWords, type Quote, timeWords } from "./quotes";
-import { unsharedOf } from "./shared_params";
+import { unsharedOf, unsharedWords } from "./shared_params";
 
 interface Props {
   models: Model[];
@@ -45,7 +45,7 @@ function mayToggle(model: Model, chosen: Model[]): boolean {
 
 function descriptionOf(model: Model, chosen: Model[], quote: Quote | undefined) {
   const unshared = chosen.includes(model) ? null : unsharedOf([...chosen, model]);
-  if (unshared) return `${unshared.model} needs ${unshared.params.join(", ")}, which not all of them take`;
+  if (unshared) return unsharedWords(unshared);
   const known = quote ?? { dry: undefined, error: null };
   return <Words text={`${priceWords(model, known)} · ${timeWords(model, known)}`} isBad={known.error !== null} />;
 }

@@ -17,14 +17,23 @@ export function sharedSchema(models: Model[]): RJSFSchema {
   return { type: "object", properties, required };
 }
 
+export interface Unshared {
+  model: string;
+  params: string[];
+}
+
 /** Return the params that a model needs and the others do not take. */
-export function unsharedOf(models: Model[]): { model: string; params: string[] } | null {
+export function unsharedOf(models: Model[]): Unshared | null {
   const names = Object.keys(sharedSchema(models).properties ?? {});
   for (const model of models) {
     const params = requiredOf(model).filter((name) => !names.includes(name));
     if (params.length) return { model: model.id, params };
   }
   return null;
+}
+
+export function unsharedWords({ model, params }: Unshared): string {
+  return `${model} needs ${params.join(", ")}, which not all chosen models take`;
 }
 
 /** Return the params that are in the schema. */
