@@ -78,9 +78,16 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
             if _is_default(operation["responses"].get("422")):
                 del operation["responses"]["422"]
             if "401" in operation["responses"]:
-                operation["security"] = [{"admin_key" if path.startswith("/admin/") else "key": []}]
+                operation["security"] = [{name: []} for name in _keys_of(path)]
     _add_requests(schemas, offers)
     return found
+
+
+def _keys_of(path: str) -> tuple[str, ...]:
+    """Return the names of the keys that open a path."""
+    if path == "/api/v1/key":
+        return ("key", "admin_key")
+    return ("admin_key",) if path.startswith("/admin/") else ("key",)
 
 
 def _response_shapes() -> dict[str, Any]:
