@@ -1,5 +1,6 @@
 """Sews the two sheets together at the rim. Both share the rim vertices, so the result is watertight."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,8 +32,17 @@ def sew_sheets(outline: Outline, sheets: Sheets) -> Surface:
     front = index[triangles]
     back = np.where(front >= 2 * len(nodes), front, front + len(nodes))[:, ::-1]
     points = np.concatenate([_lift(sheets, nodes, columns, sheets.front), _lift(sheets, nodes, columns, sheets.back)])
+    middle = np.pad(sheets.middle, 1, mode="edge").ravel()[rim]
     flat = _place_rim(inside.ravel(), rim, ends, columns)
+    flat[:, 2] = middle
     return Surface(np.concatenate([points, flat]), np.concatenate([front, back]).astype(np.int32))
+
+
+def join(surfaces: Sequence[Surface]) -> Surface:
+    """Return several closed surfaces as one."""
+    firsts = np.cumsum([0, *(len(surface.points) for surface in surfaces[:-1])])
+    faces = [surface.faces + first for surface, first in zip(surfaces, firsts, strict=True)]
+    return Surface(np.concatenate([surface.points for surface in surfaces]), np.concatenate(faces).astype(np.int32))
 
 
 def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:

@@ -53,7 +53,8 @@ def is_single_subject(found: NDArray[np.float32], colours: NDArray[np.uint8], mo
     height, width = found.shape
     down, right = round(MARGIN * height), round(MARGIN * width)
     wider = cv2.copyMakeBorder(colours[:, ::-1], down, down, right, right, borderType=cv2.BORDER_REFLECT)
-    again = segment(wider.astype(np.uint8, copy=False), model)[down : down + height, right : right + width][:, ::-1] > 0.5
+    around = segment(wider.astype(np.uint8, copy=False), model)
+    again = around[down : down + height, right : right + width][:, ::-1] > 0.5
     overlap = np.count_nonzero(solid & again) / max(1, np.count_nonzero(solid | again))
     return overlap > (SPANNING_AGREEMENT if spans else AGREEMENT)
 
