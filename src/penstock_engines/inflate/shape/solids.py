@@ -32,7 +32,7 @@ def raise_solids(outline: Outline, light: NDArray[np.float32], manner: Inflation
         solid = labels == number
         if stats[number, cv2.CC_STAT_AREA] < least:
             continue
-        if (turned := find_turned(solid, light)) is not None:
+        if (turned := find_turned(solid, outline.inside, light)) is not None:
             sheets = _turn(outline, sheets, solid, turned, manner)
         elif (furniture := find_furniture(solid)) is not None:
             sheets = _build(outline, sheets, solid, furniture, manner)
