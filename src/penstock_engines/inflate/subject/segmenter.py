@@ -15,10 +15,10 @@ SMALLEST_SHARE = 0.004  # of the picture; a smaller subject is noise
 LARGEST_SHARE = 0.92  # a larger one leaves nothing to cut away
 
 
-MARGIN = 0.12  # added around the picture for the second look, as a share of its sides
+MARGIN = 0.3  # added around the picture for the second look, as a share of its sides
 SHARP = 0.03  # of the subject's area may be uncertain in a mask that needs no second look
-AGREEMENT = 0.6  # overlap of both looks, of their union; two looks at one subject agree to 0.7 or more
-SPANNING_AGREEMENT = 0.8  # for a mask from the left to the right side of the frame
+AGREEMENT = 0.72  # overlap of both looks, of their union
+HALF = 0.5  # of a side
 STANDING = 0.1  # of the frame's lower side; a portrait that spans the frame covers more of it
 
 
@@ -40,23 +40,30 @@ def _load(model: Path) -> cv2.dnn.Net:
 def is_single_subject(found: NDArray[np.float32], colours: NDArray[np.uint8], model: Path) -> bool:
     """Return whether a second look finds the same subject.
 
-    The second look is at the mirrored picture with more around it. A thing is found again. In a landscape, a room
+    The second look is from farther away, with mirrored surroundings. A thing is found again. In a landscape, a room
     or a texture, where nothing stands out, another part is found, or none. A clear outline needs no second look.
     """
     solid = found > 0.5
-    spans = bool(solid[:, :2].any() and solid[:, -2:].any())
-    if spans and float(solid[-2:].any(axis=0).mean()) < STANDING:
-        return False  # a band from side to side, such as a range of hills
+    if _is_ground(solid):
+        return False
     unsure = np.count_nonzero((found > 0.25) & (found < 0.75))
-    if not spans and unsure < SHARP * np.count_nonzero(solid):
+    if unsure < SHARP * np.count_nonzero(solid):
         return True
     height, width = found.shape
     down, right = round(MARGIN * height), round(MARGIN * width)
-    wider = cv2.copyMakeBorder(colours[:, ::-1], down, down, right, right, borderType=cv2.BORDER_REFLECT)
+    wider = cv2.copyMakeBorder(colours, down, down, right, right, borderType=cv2.BORDER_REFLECT)
     around = segment(wider.astype(np.uint8, copy=False), model)
-    again = around[down : down + height, right : right + width][:, ::-1] > 0.5
+    again = around[down : down + height, right : right + width] > 0.5
     overlap = np.count_nonzero(solid & again) / max(1, np.count_nonzero(solid | again))
-    return overlap > (SPANNING_AGREEMENT if spans else AGREEMENT)
+    return overlap > AGREEMENT
+
+
+def _is_ground(solid: NDArray[np.bool_]) -> bool:
+    """Return whether the mask is a band from side to side, such as a range of hills, or fills a corner, as a slope."""
+    sides = (solid[:, :2].any(axis=1), solid[:2].any(axis=0), solid[:, -2:].any(axis=1), solid[-2:].any(axis=0))
+    left, top, right, bottom = (float(side.mean()) for side in sides)
+    band = min(left, right) > 0 and bottom < STANDING
+    return band or (max(left, right) > HALF and max(top, bottom) > HALF)
 
 
 def is_convincing(found: NDArray[np.float32]) -> bool:
