@@ -1,4 +1,4 @@
-"""Makes a textured GLB of one picture: cuts the subject out and inflates it, or raises it as a plaque."""
+"""Makes a textured GLB of one picture: cuts the subject out and gives it depth, or raises it as a plaque."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

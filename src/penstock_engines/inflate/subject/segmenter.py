@@ -13,8 +13,6 @@ SIDE = 320
 MEAN, DEVIATION = np.array([0.485, 0.456, 0.406], np.float32), np.array([0.229, 0.224, 0.225], np.float32)
 SMALLEST_SHARE = 0.004  # of the picture; a smaller subject is noise
 LARGEST_SHARE = 0.92  # a larger one leaves nothing to cut away
-
-
 MARGIN = 0.3  # added around the picture for the second look, as a share of its sides
 SHARP = 0.03  # of the subject's area may be uncertain in a mask that needs no second look
 AGREEMENT = 0.72  # overlap of both looks, of their union
