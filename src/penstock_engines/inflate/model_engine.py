@@ -1,4 +1,4 @@
-"""Makes a textured GLB of one picture: cuts the subject out and inflates it, or raises it as a plaque."""
+"""Makes a textured GLB of one picture: cuts the subject out and gives it depth, or raises it as a plaque."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +15,7 @@ from penstock_engines.inflate.material.uv_charts import Shape, chart, frame_wind
 from penstock_engines.inflate.render import render
 from penstock_engines.inflate.shape.form import Form, guess_faces, shape_form
 from penstock_engines.inflate.shape.inflation import InflationMode
+from penstock_engines.inflate.subject.flatness import is_flat
 from penstock_engines.inflate.subject.mask import Cutout, cut_out, find_border_colour
 from penstock_engines.inflate.subject.picture import open_picture
 from penstock_engines.processors import count_processors
@@ -70,7 +71,7 @@ def sculpt(wish: ModelWish, weights: Path, report: ReportProgress) -> Sculpture:
     cutout = cut_out(picture, weights)
     report(0.5)
     manner = InflationMode.from_seed(wish.seed)
-    flat = wish.style == "relief" or (wish.style == "auto" and _is_flat(cutout))
+    flat = wish.style == "relief" or (wish.style == "auto" and is_flat(cutout, _find_brightness(colours)))
     mask = _merge_parts(cutout.mask) if flat else cutout.mask
     light = _find_light(colours, cutout, flat=flat)
     limit = wish.face_limit or guess_faces(mask, light)
@@ -87,14 +88,6 @@ def sculpt(wish: ModelWish, weights: Path, report: ReportProgress) -> Sculpture:
     return Sculpture(shape, skin, cutout.source, "relief" if flat else "inflate", warnings)
 
 
-def _is_flat(cutout: Cutout) -> bool:
-    """Return whether the subject is the whole picture or a rectangle, such as a painting, a card or a screenshot."""
-    solid = cutout.mask > 0.5
-    rows, columns = np.flatnonzero(solid.any(axis=1)), np.flatnonzero(solid.any(axis=0))
-    box = (int(rows[-1]) - int(rows[0]) + 1) * (int(columns[-1]) - int(columns[0]) + 1)
-    return cutout.source == "frame" or int(np.count_nonzero(solid)) > 0.93 * box
-
-
 def _merge_parts(mask: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return one piece for a plaque: scattered parts, such as letters, stand on the whole frame."""
     _, _, stats, _ = cv2.connectedComponentsWithStats((mask > 0.5).astype(np.uint8), connectivity=8)
@@ -106,8 +99,12 @@ def _find_light(colours: NDArray[np.uint8], cutout: Cutout, *, flat: bool) -> ND
     """Return the relief, 0 to 1: brightness, or on a plain ground the distance from its colour."""
     ground = find_border_colour(colours) if flat and cutout.source != "alpha" else None
     if ground is None:
-        return cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
+        return _find_brightness(colours)
     return np.clip(np.abs(colours.astype(np.float32) - ground).max(axis=2) / 160, 0, 1).astype(np.float32)
+
+
+def _find_brightness(colours: NDArray[np.uint8]) -> NDArray[np.float32]:
+    return cv2.cvtColor(colours, cv2.COLOR_RGB2GRAY).astype(np.float32) / np.float32(255)
 
 
 def _warn(wish: ModelWish, cutout: Cutout, form: Form, *, flat: bool) -> Iterator[str]:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.inflate.shape.decimation import decimate
-from penstock_engines.inflate.shape.inflation import InflationMode, emboss, inflate
-from penstock_engines.inflate.shape.mesh import Surface, sew_sheets, smooth
+from penstock_engines.inflate.shape.inflation import InflationMode, emboss
+from penstock_engines.inflate.shape.mesh import Surface, join, sew_sheets, smooth
 from penstock_engines.inflate.shape.outline import Outline, lay_grid
+from penstock_engines.inflate.shape.solids import raise_solids
 from penstock_engines.inflate.subject.parts import keep_parts
 
 FACES_PER_PART = 24
@@ -36,13 +37,16 @@ def shape_form(
     flat: bool,
     closed: bool,
 ) -> Form:
-    """Inflate, or emboss if `flat`. With few faces small parts are dropped, then only the hull is kept."""
+    """Give the subject its depth, or emboss it if `flat`.
+
+    With few faces small parts are dropped, then only the hull is kept.
+    """
     fineness = float(np.clip(2.0 * np.sqrt(limit), COARSEST, FINEST))
-    raise_sheets = emboss if flat else inflate
     for attempt in _simplify_mask(mask, limit):
         outline = lay_grid(attempt, fineness, closed=closed)
-        sheets = raise_sheets(outline, outline.sample(light), manner)
-        surface = decimate(smooth(sew_sheets(outline, sheets)), limit)
+        lit = outline.sample(light)
+        raised = [sew_sheets(outline, emboss(outline, lit, manner))] if flat else raise_solids(outline, lit, manner)
+        surface = decimate(smooth(join(raised)), limit)
         if len(surface.faces) <= limit:
             return Form(surface, outline, attempt, whole=attempt is mask)
     message = f"a hull cannot have more than {limit} faces"

@@ -37,12 +37,13 @@ class InflationMode:
 
 @dataclass(frozen=True, slots=True)
 class Sheets:
-    """Positions of the nodes (in cells, pulled towards the rim), and heights of front and back from the middle."""
+    """Positions of the nodes (in cells, pulled towards the rim), and heights of front, back and the rim between."""
 
     columns: NDArray[np.float32]
     rows: NDArray[np.float32]
     front: NDArray[np.float32]
     back: NDArray[np.float32]
+    middle: NDArray[np.float32]
 
 
 def inflate(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
@@ -53,13 +54,14 @@ def inflate(outline: Outline, light: NDArray[np.float32], manner: InflationMode)
     cap = 0.6 * size
     # A disc would become a full ball and a broad body a barrel, so thick parts are flattened.
     height = np.sqrt(squared / (1 + squared / (cap * cap))) * np.float32(manner.puffiness * 0.95)
-    height *= _round_off(_move(outline.frame, columns, rows), 0.045 * size)
+    height *= round_off(_move(outline.frame, columns, rows), 0.045 * size)
     band = _band(light, outline, 0.006 * size, 0.05 * size)
     fade = np.clip(depth / (0.05 * size), 0, 1)
     felt = _move(np.tanh(band * 4), columns, rows) * fade * fade * (3 - 2 * fade)
     relief = felt * np.float32(0.022 * size * manner.relief)
     front = np.maximum(height + relief, 0.3 * height)
-    return Sheets(columns, rows, front.astype(np.float32), (-manner.back * height).astype(np.float32))
+    back = (-manner.back * height).astype(np.float32)
+    return Sheets(columns, rows, front.astype(np.float32), back, np.zeros_like(back))
 
 
 def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) -> Sheets:
@@ -67,14 +69,15 @@ def emboss(outline: Outline, light: NDArray[np.float32], manner: InflationMode) 
     size = outline.size
     columns, rows, depth = _gather_at_rim(outline)
     thickness = 0.055 * size * manner.puffiness
-    edge = _round_off(depth, 0.035 * size)
+    edge = round_off(depth, 0.035 * size)
     fine = np.tanh(_band(light, outline, 0.004 * size, 0.06 * size) * 3)
     broad = cv2.GaussianBlur(light, (0, 0), max(0.5, 0.008 * size))
     fade = np.clip((depth - 0.02 * size) / (0.03 * size), 0, 1)
     felt = _move((0.55 * fine + 0.9 * (broad - float(broad.mean()))).astype(np.float32), columns, rows) * fade
     front = thickness * edge + felt * np.float32(0.03 * size * manner.relief)
     front = np.maximum(front, 0.35 * thickness * edge)
-    return Sheets(columns, rows, front.astype(np.float32), np.zeros_like(front, np.float32))
+    flat = np.zeros_like(front, np.float32)
+    return Sheets(columns, rows, front.astype(np.float32), flat, flat)
 
 
 def solve_poisson(inside: NDArray[np.bool_], screen: float) -> NDArray[np.float32]:
@@ -136,7 +139,7 @@ def _square_height(
     return (near + share * (_move(solved, columns, rows) - near)).astype(np.float32)
 
 
-def _round_off(distance: NDArray[np.float32], width: float) -> NDArray[np.float32]:
+def round_off(distance: NDArray[np.float32], width: float) -> NDArray[np.float32]:
     """Return a quarter circle: 0 at the end, 1 from `width` on."""
     left = 1 - np.clip(distance / max(width, 1e-3), 0, 1)
     return np.sqrt(1 - left * left).astype(np.float32)

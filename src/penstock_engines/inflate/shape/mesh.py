@@ -1,5 +1,6 @@
 """Sews the two sheets together at the rim. Both share the rim vertices, so the result is watertight."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from penstock_engines.inflate.shape.inflation import Sheets
 from penstock_engines.inflate.shape.outline import Outline
 
 TAUBIN_ROUNDS = 3
+LONG_EDGE = 4.0  # cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +33,34 @@ def sew_sheets(outline: Outline, sheets: Sheets) -> Surface:
     front = index[triangles]
     back = np.where(front >= 2 * len(nodes), front, front + len(nodes))[:, ::-1]
     points = np.concatenate([_lift(sheets, nodes, columns, sheets.front), _lift(sheets, nodes, columns, sheets.back)])
+    middle = np.pad(sheets.middle, 1, mode="edge").ravel()[rim]
     flat = _place_rim(inside.ravel(), rim, ends, columns)
+    flat[:, 2] = middle
     return Surface(np.concatenate([points, flat]), np.concatenate([front, back]).astype(np.int32))
 
 
+def join(surfaces: Sequence[Surface]) -> Surface:
+    """Return several closed surfaces as one."""
+    firsts = np.cumsum([0, *(len(surface.points) for surface in surfaces[:-1])])
+    faces = [surface.faces + first for surface, first in zip(surfaces, firsts, strict=True)]
+    return Surface(np.concatenate([surface.points for surface in surfaces]), np.concatenate(faces).astype(np.int32))
+
+
 def smooth(surface: Surface, rounds: int = TAUBIN_ROUNDS) -> Surface:
-    """Smooth by Taubin's method: a step that shrinks, then one that swells, so the volume stays."""
+    """Smooth by Taubin's method: a step that shrinks, then one that swells, so the volume stays.
+
+    Long edges, as in the sides of a box, pull less: they would fray its rim.
+    """
     starts, ends = surface.faces.ravel(), np.roll(surface.faces, -1, axis=1).ravel()
     count = len(surface.points)
-    degree = np.bincount(starts, minlength=count)[:, None]
     points = surface.points
+    lengths = np.linalg.norm(points[ends] - points[starts], axis=1)
+    weight = np.minimum(1, LONG_EDGE / np.maximum(lengths, 1e-9)) ** 2
+    degree = np.bincount(starts, weight, minlength=count)[:, None]
     for step in (0.5, -0.53) * rounds:
-        pulled = np.stack([np.bincount(starts, points[ends, axis], minlength=count) for axis in range(3)], axis=1)
+        pulled = np.stack(
+            [np.bincount(starts, points[ends, axis] * weight, minlength=count) for axis in range(3)], axis=1
+        )
         points = points + step * (pulled / degree - points)
     return Surface(points, surface.faces)
 

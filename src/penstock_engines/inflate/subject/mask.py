@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.inflate.subject.parts import clean, smooth_outline
-from penstock_engines.inflate.subject.segmenter import MODEL, is_convincing, segment
+from penstock_engines.inflate.subject.segmenter import MODEL, is_convincing, is_single_subject, segment
 from penstock_engines.product import Unable
 
 Source: TypeAlias = Literal["alpha", "segmenter", "border", "frame"]
@@ -59,7 +59,7 @@ def _look_closely(colours: NDArray[np.uint8], model: Path) -> Cutout:
     # On a drawing the border's colour gives the exact outline. On a photograph the segmenter is better.
     if flooded is not None and (found is None or not is_convincing(found) or _is_drawing(colours)):
         return Cutout(clean(flooded, specks=0.01), "border", found is not None)
-    if found is not None and is_convincing(found):
+    if found is not None and is_convincing(found) and is_single_subject(found, colours, model):
         mask = clean(smooth_outline(found), specks=0.05)
         return Cutout(_fill_foreign_holes(mask, colours), "segmenter", segmented=True)
     return Cutout(everything, "frame", found is not None)
