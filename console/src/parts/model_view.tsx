@@ -59,9 +59,9 @@ export function ModelView({ output, preview, height = 380 }: Props) {
   return (
     <div className="viewer" style={{ height }} data-standing={standing}>
       {standing === "loading" && (
-        <div className="viewer-waiting">
+        <div className="viewer-waiting" role="status" aria-label="Loading the model">
           {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
-          <Loader size="sm" type="dots" aria-label="Loading the model" />
+          <Loader size="sm" type="dots" />
         </div>
       )}
       {code &&
