@@ -67,9 +67,9 @@ export function ModelView({ output, preview, height = 380, onShown }: Props) {
   return (
     <div className="viewer" style={{ height }} data-standing={standing}>
       {standing === "loading" && (
-        <div className="viewer-waiting">
+        <div className="viewer-waiting" role="status" aria-label="Loading the model">
           {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
-          <Loader size="sm" type="dots" role="status" aria-label="Loading the model" />
+          <Loader size="sm" type="dots" />
         </div>
       )}
       {code &&

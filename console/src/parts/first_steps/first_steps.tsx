@@ -107,7 +107,7 @@ function vendorStep(hosted: string[], isAdmin: boolean): Step {
   const title = "Add a vendor";
   const vendors = (
     <Button size="compact-sm" variant="default" component={Link} href="/admin/vendors">
-      {isAdmin ? "Open vendors" : "Sign in as administrator"}
+      {isAdmin ? "Open vendors" : "Sign in as admin"}
     </Button>
   );
   if (hosted.length > 0) return { title, isDone: true, about: `Served by ${hosted.join(", ")}.` };
