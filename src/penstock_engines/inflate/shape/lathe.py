@@ -38,7 +38,7 @@ class Turned:
 
     def cover(self, solid: Solid) -> Solid:
         """Return the part of the silhouette that the body covers."""
-        away = np.abs(np.arange(solid.shape[1]) - self.axis)[None]
+        away = np.abs(np.arange(int(solid.shape[1]), dtype=np.float64) - self.axis)[None]
         return solid & (away <= self.radius[:, None] + 0.5)
 
 
@@ -87,7 +87,7 @@ def _measure_reach(solid: Solid, inside: NDArray[np.float32], axis: float) -> tu
     ]
     reach = np.minimum(ends[0] - (middle - axis), ends[1] + (middle - axis))
     reach = np.where((steps > 0).all(axis=0), np.maximum(reach, 0.1), 0)
-    places = np.arange(solid.shape[1])[None]
+    places = np.arange(int(solid.shape[1]), dtype=np.int64)[None]
     central = (places > middle - steps[0][:, None]) & (places < middle + steps[1][:, None])
     return reach.astype(np.float32), solid & central
 
