@@ -75,7 +75,7 @@ def _is_made(solid: Solid) -> bool:
     mirrored = solid[:, ::-1]
     overlap = np.count_nonzero(solid & mirrored) / np.count_nonzero(solid | mirrored)
     height = np.count_nonzero(solid.any(axis=1))
-    return straight > PARTLY_STRAIGHT and overlap > SYMMETRICAL and solid.shape[1] > NARROWEST * height
+    return bool(straight > PARTLY_STRAIGHT and overlap > SYMMETRICAL and solid.shape[1] > NARROWEST * height)
 
 
 def _find_floor(solid: Solid, last: int, width: int) -> int:

@@ -38,7 +38,7 @@ class Turned:
 
     def cover(self, solid: Solid) -> Solid:
         """Return the part of the silhouette that the body covers."""
-        away = np.abs(np.arange(solid.shape[1]) - self.axis)[None]
+        away = np.abs(np.arange(int(solid.shape[1]), dtype=np.float64) - self.axis)[None]
         return solid & (away <= self.radius[:, None] + 0.5)
 
 
@@ -63,13 +63,14 @@ def find_turned(solid: Solid, inside: NDArray[np.float32], light: NDArray[np.flo
 
 def _find_axis(solid: Solid) -> float:
     """Return the column through the middle of most rows. Rows count by the width of their widest run."""
-    middles, widths = [], []
+    middles: list[float] = []
+    widths: list[int] = []
     for row in solid[solid.any(axis=1)]:
         edges = np.flatnonzero(np.diff(np.concatenate([[0], row.astype(np.int8), [0]])))
         starts, ends = edges[::2], edges[1::2]
         widest = int(np.argmax(ends - starts))
-        middles.append((starts[widest] + ends[widest] - 1) / 2)
-        widths.append(ends[widest] - starts[widest])
+        middles.append(float(starts[widest] + ends[widest] - 1) / 2)
+        widths.append(int(ends[widest] - starts[widest]))
     order = np.argsort(middles)
     weight = np.cumsum(np.array(widths)[order])
     return float(np.array(middles)[order][np.searchsorted(weight, weight[-1] / 2)])
@@ -86,7 +87,7 @@ def _measure_reach(solid: Solid, inside: NDArray[np.float32], axis: float) -> tu
     ]
     reach = np.minimum(ends[0] - (middle - axis), ends[1] + (middle - axis))
     reach = np.where((steps > 0).all(axis=0), np.maximum(reach, 0.1), 0)
-    places = np.arange(solid.shape[1])[None]
+    places = np.arange(int(solid.shape[1]), dtype=np.int64)[None]
     central = (places > middle - steps[0][:, None]) & (places < middle + steps[1][:, None])
     return reach.astype(np.float32), solid & central
 
@@ -102,12 +103,17 @@ def _find_edge(field: NDArray[np.float32], count: NDArray[np.int64]) -> NDArray[
 
 def _count_limbs(solid: Solid, axis: float, central: Solid) -> float:
     """Return the area of rows' outer runs that have a counterpart on the other side and enclose no hole."""
-    outer = solid & ~central & central.any(axis=1)[:, None]
+    outer = solid & ~central & _list_held(central)[:, None]
     middle = round(axis)
-    both = outer[:, :middle].any(axis=1) & outer[:, middle:].any(axis=1)
+    both = _list_held(outer[:, :middle]) & _list_held(outer[:, middle:])
     reach = round(HANDLE_REACH * np.count_nonzero(solid.any(axis=1)))
-    outer &= both[:, None] & ~_widen(_find_hole_rows(solid), reach)[:, None]
+    outer = outer & both[:, None] & ~_widen(_find_hole_rows(solid), reach)[:, None]
     return float(np.count_nonzero(outer))
+
+
+def _list_held(solid: Solid) -> Solid:
+    """Return the rows in which anything is solid."""
+    return np.asarray(solid.any(axis=1), np.bool_)
 
 
 def _find_hole_rows(solid: Solid) -> Solid:
@@ -146,7 +152,7 @@ def _trim_handles(solid: Solid, axis: float, reach: NDArray[np.float32]) -> NDAr
     if len(both):
         last = int(both[-1])
         far = min(last + window, int(held[-1]))
-        straight = np.linspace(trimmed[last], reach[far], far - last + 1)
+        straight = np.linspace(float(trimmed[last]), float(reach[far]), far - last + 1)
         trimmed[last : far + 1] = np.minimum(reach[last : far + 1], straight)
     return trimmed.astype(np.float32)
 

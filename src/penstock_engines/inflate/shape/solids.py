@@ -47,8 +47,8 @@ def _sway(manner: InflationMode) -> float:
 
 def _split(sheets: Sheets, manner: InflationMode) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Return the height of the balloon, and the relief upon its front."""
-    height = -sheets.back / np.float32(manner.back)
-    return height, sheets.front - height
+    height = (-sheets.back / np.float32(manner.back)).astype(np.float32)
+    return height, (sheets.front - height).astype(np.float32)
 
 
 def _turn(outline: Outline, sheets: Sheets, solid: Solid, turned: Turned, manner: InflationMode) -> Sheets:

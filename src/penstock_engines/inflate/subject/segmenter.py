@@ -45,7 +45,7 @@ def is_single_subject(found: NDArray[np.float32], colours: NDArray[np.uint8], mo
     if _is_ground(solid):
         return False
     unsure = np.count_nonzero((found > 0.25) & (found < 0.75))
-    if unsure < SHARP * np.count_nonzero(solid):
+    if bool(unsure < SHARP * np.count_nonzero(solid)):
         return True
     height, width = found.shape
     down, right = round(MARGIN * height), round(MARGIN * width)
@@ -53,7 +53,7 @@ def is_single_subject(found: NDArray[np.float32], colours: NDArray[np.uint8], mo
     around = segment(wider.astype(np.uint8, copy=False), model)
     again = around[down : down + height, right : right + width] > 0.5
     overlap = np.count_nonzero(solid & again) / max(1, np.count_nonzero(solid | again))
-    return overlap > AGREEMENT
+    return bool(overlap > AGREEMENT)
 
 
 def _is_ground(solid: NDArray[np.bool_]) -> bool:
