@@ -37,7 +37,7 @@ export function App() {
               </Route>
             ))}
             <Route>
-              <EmptyState title="Page not found" icon="help" action={{ label: "To the start", to: home }}>
+              <EmptyState title="Page not found" icon="help" action={{ label: "Go to the start page", to: home }}>
                 The address may be mistyped, or belong to a newer version of this server.
               </EmptyState>
             </Route>

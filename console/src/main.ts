@@ -3,5 +3,5 @@ import "./styles";
 import { codeOf, PAGE_CODE } from "./page_code";
 
 const code = codeOf(location.pathname.replace(/^\/console/, ""));
-if (code) PAGE_CODE[code]().catch(() => undefined); // whoever shows it tries again, and says so
+if (code) PAGE_CODE[code]().catch(() => undefined); // the page that shows it tries again, and says so
 void import("./start");

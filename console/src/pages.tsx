@@ -3,6 +3,7 @@ import { type ComponentType, lazy } from "react";
 import { PAGE_CODE } from "./page_code";
 import type { Role } from "./session";
 import type { IconName } from "./shell/icons";
+import { WORDS } from "./vocabulary";
 
 export interface PageEntry {
   /** Below /console; the page itself sees to what follows, such as /jobs/job_1. */
@@ -19,7 +20,7 @@ export interface PageEntry {
 export const PAGES: PageEntry[] = [
   {
     path: "/playground",
-    title: "Playground",
+    title: WORDS.playground,
     icon: "playground",
     role: "account",
     shortcut: "p",
@@ -27,7 +28,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/jobs",
-    title: "Jobs",
+    title: WORDS.jobs,
     icon: "jobs",
     role: "account",
     shortcut: "j",
@@ -35,7 +36,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/gallery",
-    title: "Gallery",
+    title: WORDS.gallery,
     icon: "image",
     role: "account",
     shortcut: "g",
@@ -43,7 +44,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/shares",
-    title: "Shared links",
+    title: WORDS.sharedLinks,
     icon: "share",
     role: "account",
     shortcut: "h",
@@ -51,7 +52,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/models",
-    title: "Models",
+    title: WORDS.models,
     icon: "models",
     role: "account",
     shortcut: "m",
@@ -59,7 +60,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/usage",
-    title: "Usage",
+    title: WORDS.usage,
     icon: "usage",
     role: "account",
     shortcut: "u",
@@ -67,7 +68,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/webhooks",
-    title: "Webhooks",
+    title: WORDS.webhooks,
     icon: "webhooks",
     role: "account",
     shortcut: "w",
@@ -75,7 +76,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/keys",
-    title: "Keys",
+    title: WORDS.keys,
     icon: "keys",
     role: "admin",
     shortcut: "k",
@@ -83,7 +84,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/accounts",
-    title: "Accounts",
+    title: WORDS.accounts,
     icon: "accounts",
     role: "admin",
     shortcut: "a",
@@ -91,7 +92,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/budgets",
-    title: "Budgets",
+    title: WORDS.budgets,
     icon: "budgets",
     role: "admin",
     shortcut: "b",
@@ -99,7 +100,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/ledger",
-    title: "Ledger",
+    title: WORDS.ledger,
     icon: "ledger",
     role: "admin",
     shortcut: "l",
@@ -107,7 +108,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/usage",
-    title: "All usage",
+    title: WORDS.allUsage,
     icon: "usage",
     role: "admin",
     shortcut: "s",
@@ -115,7 +116,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/vendors",
-    title: "Vendors",
+    title: WORDS.vendors,
     icon: "vendors",
     role: "admin",
     shortcut: "v",
@@ -123,7 +124,7 @@ export const PAGES: PageEntry[] = [
   },
   {
     path: "/admin/audit",
-    title: "Audit log",
+    title: WORDS.auditLog,
     icon: "audit",
     role: "admin",
     shortcut: "t",

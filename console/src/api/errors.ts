@@ -49,6 +49,6 @@ export class BrokenOff extends Error {
 
 export async function errorOf(response: Response): Promise<ApiError> {
   const wait = Number(response.headers.get("retry-after"));
-  const told = await response.json().catch(() => null);
-  return new ApiError(response.status, told?.error ?? {}, wait > 0 ? wait : null);
+  const body = await response.json().catch(() => null);
+  return new ApiError(response.status, body?.error ?? {}, wait > 0 ? wait : null);
 }

@@ -4,7 +4,7 @@ import { formatMoney } from "./money";
 import { formatAgo } from "./time";
 import "./budget_bar.css";
 
-const PERIODS: Record<string, string> = { day: "each day", month: "each month", total: "in all" };
+const PERIODS: Record<string, string> = { day: "each day", month: "each month", total: "in total" };
 
 /** State of a budget: spent, held for running work, and left. A null name is not shown. */
 export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: ReactNode; actions?: ReactNode }) {
@@ -46,7 +46,7 @@ export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: Re
         {budget.resets_at && (
           <span title={`${new Date(budget.resets_at).toLocaleString()} (${budget.time_zone})`}>
             {" "}
-            · begins anew {formatAgo(budget.resets_at)}
+            · resets {formatAgo(budget.resets_at)}
           </span>
         )}
       </div>

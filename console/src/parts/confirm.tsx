@@ -50,7 +50,7 @@ export function ConfirmButton({ label, question, children, deed, harmless, ready
           {error !== null && <ErrorNotice error={error} />}
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              {harmless ? "Not now" : "Keep it"}
+              {harmless ? "Cancel" : "Keep it"}
             </Button>
             <Button {...(color ? { color } : {})} onClick={confirm} loading={busy} disabled={ready === false}>
               {deed ?? label}

@@ -11,11 +11,12 @@ import { StateBadge } from "./state_badge";
 import { Ago } from "./time";
 import { toast, toastError } from "./toasts";
 import "./deliveries.css";
+import { WORDS } from "../vocabulary";
 
 /** `toOne`: all went to one URL, which is not repeated in each row. */
 export function Deliveries({ deliveries, toOne = false }: { deliveries: Delivery[]; toOne?: boolean }) {
   return (
-    <ul className="deliveries" aria-label="Deliveries">
+    <ul className="deliveries" aria-label={WORDS.deliveries}>
       {deliveries.map((delivery) => (
         <Line key={delivery.id} delivery={delivery} toOne={toOne} />
       ))}
@@ -56,9 +57,9 @@ function Opened({ delivery }: { delivery: Delivery }) {
   });
   return (
     <div className="delivery-more">
-      <h3>Attempts</h3>
+      <h3>{WORDS.attempts}</h3>
       {delivery.attempts.length === 0 && <Text size="sm">Not sent yet.</Text>}
-      <ol aria-label="Attempts">
+      <ol aria-label={WORDS.attempts}>
         {delivery.attempts.map((attempt) => (
           <AttemptItem key={attempt.at} attempt={attempt} />
         ))}

@@ -12,11 +12,11 @@ interface Props {
 
 /** Error message of the server, with its suggestion. */
 export function ErrorNotice({ error, title, onRetry }: Props) {
-  const told = error instanceof ApiError ? error : null;
+  const answer = error instanceof ApiError ? error : null;
   const message = error instanceof Error ? error.message : String(error);
-  const details = told?.details.filter((detail) => !message.includes(detail.message)) ?? [];
+  const details = answer?.details.filter((detail) => !message.includes(detail.message)) ?? [];
   return (
-    <Alert className="notice" color="red" icon={<Icon name="warning" />} title={title ?? headline(told)} role="alert">
+    <Alert className="notice" color="red" icon={<Icon name="warning" />} title={title ?? headline(answer)} role="alert">
       <Text size="sm">
         <Prose text={message} />
       </Text>
@@ -29,22 +29,22 @@ export function ErrorNotice({ error, title, onRetry }: Props) {
           ))}
         </List>
       )}
-      {told && <Budget body={told.body} />}
-      {told?.suggestion && (
+      {answer && <Budget body={answer.body} />}
+      {answer?.suggestion && (
         <Text size="sm" mt={6}>
-          <Prose text={told.suggestion} />
+          <Prose text={answer.suggestion} />
         </Text>
       )}
-      {(onRetry || told?.requestId) && (
+      {(onRetry || answer?.requestId) && (
         <Group mt="xs" gap="sm">
           {onRetry && (
             <Button size="compact-sm" variant="light" color="red" onClick={onRetry}>
               Try again
             </Button>
           )}
-          {told?.requestId && (
+          {answer?.requestId && (
             <Text size="xs" c="dimmed" className="mono">
-              {told.code} · {told.requestId}
+              {answer.code} · {answer.requestId}
             </Text>
           )}
         </Group>
@@ -70,7 +70,7 @@ function headline(error: ApiError | null): string {
   if (error.status === 401) return "The key was not accepted";
   if (error.status === 402) return "Budget exceeded";
   if (error.status === 403) return "This key is not allowed to do that";
-  if (error.status === 404 || error.status === 410) return "Not there";
+  if (error.status === 404 || error.status === 410) return "Not found";
   if (error.status === 429)
     return error.retryAfter ? `Too many requests. Try again in ${error.retryAfter} s` : "Too many requests";
   if (error.status >= 500) return "The server failed";

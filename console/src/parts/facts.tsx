@@ -5,10 +5,10 @@ import { Link } from "wouter";
 import "./facts.css";
 
 export function Facts({ facts }: { facts: [string, ReactNode][] }) {
-  const told = facts.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
+  const shown = facts.filter(([, value]) => value !== null && value !== undefined && value !== "" && value !== false);
   return (
     <dl className="facts">
-      {told.map(([name, value]) => (
+      {shown.map(([name, value]) => (
         <Fragment key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>

@@ -3,6 +3,7 @@ import { Loader } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Page } from "../api/shapes";
+import { WORDS } from "../vocabulary";
 import { ErrorNotice } from "./error_notice";
 import { Pager } from "./paging";
 
@@ -22,5 +23,5 @@ export function Listing<T>({ query, empty, children }: Props<T>) {
     );
   }
   if (query.error) return <ErrorNotice error={query.error} onRetry={() => void query.refetch()} />;
-  return <Loader type="dots" size="sm" aria-label="Loading" role="status" mt="md" />;
+  return <Loader type="dots" size="sm" aria-label={WORDS.loading} role="status" mt="md" />;
 }

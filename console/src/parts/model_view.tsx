@@ -76,7 +76,7 @@ export function ModelView({ output, preview, height = 380, onShown }: Props) {
         createElement("model-viewer", {
           ref: viewer,
           src: url,
-          alt: "3D model, to be turned with the arrow keys",
+          alt: "3D model: turn it with the arrow keys",
           "camera-controls": true,
           "interaction-prompt": "none",
           // Moved sideways, models of different sizes could not be shown alike.

@@ -1,6 +1,7 @@
 import { Group, Loader, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import type { ReactNode } from "react";
+import { WORDS } from "../vocabulary";
 
 /** A page's frame: its name (also the tab's), a sentence, what can be done, and the rest. */
 export function Page({
@@ -37,7 +38,7 @@ export function Page({
 
 export function PageLoading() {
   return (
-    <Group justify="center" mt="20vh" role="status" aria-label="Loading">
+    <Group justify="center" mt="20vh" role="status" aria-label={WORDS.loading}>
       <Loader size="sm" type="dots" />
     </Group>
   );

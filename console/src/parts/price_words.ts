@@ -29,7 +29,7 @@ export function priceParts(price: Price | null): string[] {
 
 /** Return a price in one line, or null if unknown. */
 export function priceLine(price: Price | null): string {
-  return price === null ? "not known" : priceParts(price).join(" + ");
+  return price === null ? "unknown" : priceParts(price).join(" + ");
 }
 
 function isCharged(amount: string): boolean {

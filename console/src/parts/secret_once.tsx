@@ -1,6 +1,7 @@
 import { Alert, Button, CopyButton, Group, Modal, Stack, Text } from "@mantine/core";
 import { useState } from "react";
 import { Icon } from "../shell/icons";
+import { WORDS } from "../vocabulary";
 
 interface Props {
   title: string;
@@ -36,7 +37,7 @@ export function SecretOnce({ title, secret, about, onClose }: Props) {
           <section
             // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
             tabIndex={0}
-            aria-label="The secret"
+            aria-label={WORDS.theSecret}
           >
             <pre style={{ whiteSpace: "pre-wrap", overflowWrap: "anywhere" }}>{secret}</pre>
           </section>

@@ -3,6 +3,7 @@ import { Button, Group, Text } from "@mantine/core";
 import { useRef, useState } from "react";
 import type { Output } from "../api/shapes";
 import { Icon } from "../shell/icons";
+import { WORDS } from "../vocabulary";
 import { formatBytes, formatCount } from "./numbers";
 import { formatSeconds } from "./time";
 
@@ -38,7 +39,16 @@ export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHe
   if (output.kind === "video") {
     return (
       // biome-ignore lint/a11y/useMediaCaption: what a model filmed has no captions
-      <video src={url} controls loop playsInline preload="metadata" style={style} onError={onError} aria-label="Film" />
+      <video
+        src={url}
+        controls
+        loop
+        playsInline
+        preload="metadata"
+        style={style}
+        onError={onError}
+        aria-label={WORDS.film}
+      />
     );
   }
   if (output.kind === "image") return <img src={url} alt={output.role} style={style} onError={onError} />;

@@ -152,14 +152,14 @@ function Links({ pages, location, labelledBy }: { pages: PageEntry[]; location: 
 const SCHEMES: { scheme: "light" | "dark" | "auto"; icon: IconName; label: string }[] = [
   { scheme: "light", icon: "sun", label: "Light" },
   { scheme: "dark", icon: "moon", label: "Dark" },
-  { scheme: "auto", icon: "auto", label: "Same as system" },
+  { scheme: "auto", icon: "auto", label: "System" },
 ];
 
 function Scheme() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as freely
-    <div role="group" aria-label="Colours" style={{ display: "flex", gap: 2 }}>
+    <div role="group" aria-label="Theme" style={{ display: "flex", gap: 2 }}>
       {SCHEMES.map(({ scheme, icon, label }) => (
         <button
           key={scheme}

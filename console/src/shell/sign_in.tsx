@@ -7,6 +7,7 @@ import { call } from "../api/call";
 import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
 import { keep, type Role, signOut, useSession } from "../session";
+import { WORDS } from "../vocabulary";
 import { Mark } from "./mark";
 
 /** `asked`: a page needs this key too, and the rest is signed in already. */
@@ -62,7 +63,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
           </Alert>
         )}
         <PasswordInput
-          label="Key"
+          label={WORDS.key}
           description="The key of an account (psk_…) or of the administrator (psa_…). It stays in this tab until you close it."
           placeholder={asked === "admin" ? "psa_…" : "psk_…"}
           autoComplete="off"

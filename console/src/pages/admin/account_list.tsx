@@ -16,6 +16,7 @@ import { SearchField } from "../../parts/search_field";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { BudgetFields, NO_BUDGET } from "./budget_fields";
 import { FormModal } from "./form_modal";
 import { LimitsFields, limitsLine, NO_LIMITS } from "./limits_fields";
@@ -27,7 +28,7 @@ export function AccountList() {
   const [making, { open, close }] = useDisclosure(false);
   return (
     <Page
-      title="Accounts"
+      title={WORDS.accounts}
       about="Each account has its own jobs, keys and budgets, and cannot see those of others."
       actions={
         <>
@@ -58,7 +59,7 @@ export function AccountList() {
               title="No account yet"
               icon="accounts"
               code="penstock account create studio"
-              action={{ label: "Create one", onClick: open }}
+              action={{ label: WORDS.createOne, onClick: open }}
             >
               An account pays for usage. It owns its keys, and all jobs created with them.
             </EmptyState>
@@ -67,17 +68,23 @@ export function AccountList() {
       >
         {(rows, stale) => (
           <DataTable
-            label="Accounts"
+            label={WORDS.accounts}
             rows={rows}
             stale={stale}
             rowKey={(account) => account.id}
             columns={[
-              { title: "Name", cell: (account) => <Link href={`/admin/accounts/${account.id}`}>{account.name}</Link> },
-              { title: "State", cell: (account) => <StateBadge state={account.closed_at ? "closed" : "active"} /> },
-              { title: "Keys", cell: (account) => account.keys, end: true },
-              { title: "Budgets", cell: (account) => <Budgets account={account} />, wide: true },
-              { title: "Limits", cell: (account) => limitsLine(account.limits), wide: true },
-              { title: "Made", cell: (account) => <Ago time={account.created_at} />, end: true, wide: true },
+              {
+                title: WORDS.name,
+                cell: (account) => <Link href={`/admin/accounts/${account.id}`}>{account.name}</Link>,
+              },
+              {
+                title: WORDS.status,
+                cell: (account) => <StateBadge state={account.closed_at ? "closed" : "active"} />,
+              },
+              { title: WORDS.keys, cell: (account) => account.keys, end: true },
+              { title: WORDS.budgets, cell: (account) => <Budgets account={account} />, wide: true },
+              { title: WORDS.limits, cell: (account) => limitsLine(account.limits), wide: true },
+              { title: WORDS.created, cell: (account) => <Ago time={account.created_at} />, end: true, wide: true },
             ]}
           />
         )}
@@ -91,7 +98,7 @@ function Budgets({ account }: { account: Account }) {
   return account.budgets.map((budget) => (
     <div key={budget.period}>
       {formatMoney(budget.spent)} of {formatMoney(budget.cap)}{" "}
-      {budget.period === "total" ? "in all" : `a ${budget.period}`}
+      {budget.period === "total" ? "in total" : `a ${budget.period}`}
     </div>
   ));
 }
@@ -119,7 +126,7 @@ function NewAccount({ opened, onClose }: { opened: boolean; onClose: () => void 
       onSubmit={make}
     >
       <TextInput
-        label="Name"
+        label={WORDS.name}
         description="It must be unique."
         placeholder="studio"
         required

@@ -14,6 +14,7 @@ import { formatCount } from "../../parts/numbers";
 import { Page, PageLoading } from "../../parts/page";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { BudgetBars, SetBudget } from "./budget_panel";
 import { FormModal } from "./form_modal";
 import { KeyTable } from "./key_table";
@@ -29,7 +30,7 @@ export function AccountPage({ id }: { id: string }) {
   if (account.data) return <Whole account={account.data} path={path} />;
   if (!account.error) return <PageLoading />;
   return (
-    <Page title="Account" back={<BackTo to="/admin/accounts">Accounts</BackTo>}>
+    <Page title={WORDS.account} back={<BackTo to="/admin/accounts">{WORDS.accounts}</BackTo>}>
       <ErrorNotice error={account.error} onRetry={() => void account.refetch()} />
     </Page>
   );
@@ -39,18 +40,18 @@ function Whole({ account, path }: { account: Account; path: string }) {
   const keys = useKeysOf(account.id);
   return (
     <Page
-      back={<BackTo to="/admin/accounts">Accounts</BackTo>}
+      back={<BackTo to="/admin/accounts">{WORDS.accounts}</BackTo>}
       title={account.name}
       about={<StateBadge state={account.closed_at ? "closed" : "active"} />}
       actions={<Actions account={account} path={path} />}
     >
       <div className="split">
         <div>
-          <Panel title="Budgets">
+          <Panel title={WORDS.budgets}>
             <BudgetBars path={path} budgets={account.budgets} name={account.name} />
             <Group mt="md">
               <SetBudget path={path} name={account.name}>
-                Set a budget
+                {WORDS.setABudget}
               </SetBudget>
             </Group>
           </Panel>
@@ -58,16 +59,16 @@ function Whole({ account, path }: { account: Account; path: string }) {
           {keys.data && keys.data.length > 0 && <KeyTable keys={keys.data} ofOne />}
         </div>
         <div>
-          <Panel title="Facts">
+          <Panel title={WORDS.details}>
             <Facts
               facts={[
-                ["Id", <Identifier key="id" id={account.id} />],
-                ["Made", <Ago key="made" time={account.created_at} />],
+                [WORDS.id, <Identifier key="id" id={account.id} />],
+                [WORDS.created, <Ago key="made" time={account.created_at} />],
                 ["Closed", account.closed_at && <Ago key="closed" time={account.closed_at} />],
                 ["Keys in use", String(account.keys)],
                 ...LIMIT_NAMES.map(([name, label]): [string, string] => [
                   label,
-                  account.limits[name] === null ? "any number" : formatCount(account.limits[name]),
+                  account.limits[name] === null ? "no limit" : formatCount(account.limits[name]),
                 ]),
               ]}
             />
@@ -95,17 +96,17 @@ function Actions({ account, path }: { account: Account; path: string }) {
   return (
     <>
       <Button component={Link} href={`/admin/keys?new=${account.id}`} disabled={account.closed_at !== null}>
-        New key
+        {WORDS.newKey}
       </Button>
       <Button variant="default" component={Link} href={`/admin/ledger?account=${account.id}`}>
-        Ledger
+        {WORDS.ledger}
       </Button>
       <Button variant="default" onClick={begin}>
-        Change
+        {WORDS.edit}
       </Button>
       {account.closed_at ? (
         <ConfirmButton
-          label="Open again"
+          label="Reopen"
           question="Reopen this account?"
           harmless
           onConfirm={() => change({ closed: false })}
@@ -130,7 +131,7 @@ function Actions({ account, path }: { account: Account; path: string }) {
         ready={name.trim() !== ""}
         onSubmit={() => change({ name, limits })}
       >
-        <TextInput label="Name" required value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <TextInput label={WORDS.name} required value={name} onChange={(event) => setName(event.currentTarget.value)} />
         <LimitsFields limits={limits} onChange={setLimits} />
       </FormModal>
     </>

@@ -2,10 +2,11 @@
 import { EmptyState } from "../../parts/empty_state";
 import { Page } from "../../parts/page";
 import { Statement } from "../../parts/statement/statement";
+import { WORDS } from "../../vocabulary";
 
 export default function AllUsage() {
   return (
-    <Page title="All usage" about="Usage and cost of all accounts. Days are in UTC.">
+    <Page title={WORDS.allUsage} about="Usage and cost of all accounts. Days are in UTC.">
       <Statement
         path="/admin/v1/usage"
         queryKey={["admin", "usage"]}

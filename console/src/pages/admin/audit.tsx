@@ -9,6 +9,7 @@ import { Listing } from "../../parts/listing";
 import { Page } from "../../parts/page";
 import { useListPage } from "../../parts/paging";
 import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { AccountSelect } from "./account_select";
 import { useAccounts } from "./questions";
 
@@ -39,12 +40,12 @@ export default function Audit() {
   const names = new Map(accounts.data?.map(({ id, name }) => [id, name]));
   return (
     <Page
-      title="Audit log"
+      title={WORDS.auditLog}
       about="All changes, newest first. Entries are never deleted."
       actions={
         <>
           <Select
-            aria-label="Action"
+            aria-label={WORDS.action}
             placeholder="All actions"
             data={ACTIONS}
             clearable
@@ -54,7 +55,7 @@ export default function Audit() {
             w={170}
           />
           <AccountSelect
-            placeholder="All accounts"
+            placeholder={WORDS.allAccounts}
             clearable
             value={account}
             onChange={(value) => change({ account: value })}
@@ -73,12 +74,12 @@ export default function Audit() {
       >
         {(rows, stale) => (
           <DataTable
-            label="Audit log"
+            label={WORDS.auditLog}
             rows={rows}
             stale={stale}
             rowKey={(entry) => entry.id}
             columns={[
-              { title: "When", cell: (entry) => <Ago time={entry.created_at} />, tight: true, wide: true },
+              { title: WORDS.when, cell: (entry) => <Ago time={entry.created_at} />, tight: true, wide: true },
               { title: "Who", cell: (entry) => entry.actor, tight: true, wide: true },
               { title: "What", cell: (entry) => <What entry={entry} />, tight: true },
               {
@@ -131,10 +132,12 @@ function pageOf({ action, subject }: AuditEntry): string | null {
 
 /** Return old and new values, without empty ones. */
 function Detail({ detail }: { detail: Record<string, unknown> }) {
-  const told = Object.entries(detail).filter(([, value]) => !isEmpty(value));
+  const shown = Object.entries(detail).filter(([, value]) => !isEmpty(value));
   return (
     <Text size="xs" c="dimmed" style={{ overflowWrap: "anywhere" }}>
-      {told.map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join(" · ")}
+      {shown
+        .map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`)
+        .join(" · ")}
     </Text>
   );
 }

@@ -11,7 +11,7 @@ export const NO_BUDGET: Wish = { period: "month", cap: "", time_zone: "UTC" };
 export const PERIODS = [
   { value: "day", label: "each day" },
   { value: "month", label: "each month" },
-  { value: "total", label: "in all" },
+  { value: "total", label: "in total" },
 ];
 
 const ZONES = ["UTC", ...Intl.supportedValuesOf("timeZone").filter((zone) => zone !== "UTC")];

@@ -7,6 +7,7 @@ import { call } from "../../api/call";
 import type { Budget } from "../../api/shapes";
 import { BudgetBar } from "../../parts/budget_bar";
 import { ConfirmButton } from "../../parts/confirm";
+import { WORDS } from "../../vocabulary";
 import { BudgetFields, NO_BUDGET, type Wish } from "./budget_fields";
 import { FormModal } from "./form_modal";
 
@@ -22,7 +23,7 @@ export function BudgetBars({ path, budgets, name }: Props) {
     <>
       {budgets.length === 0 && (
         <Text size="sm" c="dimmed">
-          No budget: it may spend any amount.
+          No budget. Spending is not limited.
         </Text>
       )}
       {budgets.map((budget) => (
@@ -46,17 +47,17 @@ function BudgetActions({ path, budget, name }: { path: string; budget: Budget; n
   return (
     <Group gap={4}>
       <SetBudget path={path} name={name} wish={{ period: budget.period, cap: budget.cap, time_zone: budget.time_zone }}>
-        Change
+        {WORDS.edit}
       </SetBudget>
       <ConfirmButton
-        label="Remove"
+        label={WORDS.remove}
         question="Remove this budget?"
         deed="Remove"
         size="compact-xs"
         variant="subtle"
         onConfirm={remove}
       >
-        {name} may then spend any amount in this period, unless another budget bears on it.
+        {name} can then spend any amount in this period, unless another budget applies.
       </ConfirmButton>
     </Group>
   );

@@ -8,6 +8,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { Panel } from "../../parts/facts";
 import { formatCount } from "../../parts/numbers";
 import { Page, PageLoading } from "../../parts/page";
+import { WORDS } from "../../vocabulary";
 import { BudgetBars } from "./budget_panel";
 import { MOST, useHolders } from "./questions";
 
@@ -26,7 +27,7 @@ export default function Budgets() {
   const shown = search.get("of") ?? "all";
   if (found.error) {
     return (
-      <Page title="Budgets">
+      <Page title={WORDS.budgets}>
         <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />
       </Page>
     );
@@ -57,21 +58,21 @@ export default function Budgets() {
         }),
       ),
   ];
-  const told = holders
+  const listed = holders
     .filter((holder) => holder.budgets.length > 0 && (shown === "all" || shown === holder.of))
     .sort((a, b) => fullness(b) - fullness(a));
   return (
     <Page
-      title="Budgets"
+      title={WORDS.budgets}
       about="Hard limits, the fullest first. Set new ones on the page of an account or key."
       actions={
         <SegmentedControl
           aria-label="Owner of budgets"
           size="xs"
           data={[
-            { value: "all", label: "All" },
-            { value: "account", label: "Accounts" },
-            { value: "key", label: "Keys" },
+            { value: "all", label: WORDS.all },
+            { value: "account", label: WORDS.accounts },
+            { value: "key", label: WORDS.keys },
           ]}
           value={shown}
           onChange={(value) => change({ of: value === "all" ? null : value })}
@@ -83,7 +84,7 @@ export default function Budgets() {
           Only the newest {formatCount(MOST)} accounts and keys are shown.
         </Alert>
       )}
-      {told.length === 0 ? (
+      {listed.length === 0 ? (
         <EmptyState
           title="No budgets"
           icon="budgets"
@@ -95,7 +96,7 @@ export default function Budgets() {
         </EmptyState>
       ) : (
         <div className="budget-grid">
-          {told.map((holder) => (
+          {listed.map((holder) => (
             <Panel key={holder.id} title={holder.name} tools={<Link href={holder.page}>{holder.of}</Link>}>
               <BudgetBars path={holder.path} budgets={holder.budgets} name={holder.of === "key" ? "Key" : "Account"} />
             </Panel>

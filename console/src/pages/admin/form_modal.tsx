@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import { type FormEvent, type ReactNode, useState } from "react";
 import { ErrorNotice } from "../../parts/error_notice";
+import { WORDS } from "../../vocabulary";
 
 interface Props {
   title: string;
@@ -41,7 +42,7 @@ export function FormModal({ title, opened, onClose, deed, ready = true, onSubmit
           {error !== null && <ErrorNotice error={error} />}
           <Group justify="flex-end" gap="xs">
             <Button variant="default" onClick={close}>
-              Not now
+              {WORDS.cancel}
             </Button>
             <Button type="submit" loading={busy} disabled={!ready}>
               {deed}

@@ -1,6 +1,7 @@
 /** Fields of a key, for creating and editing. */
 import { Checkbox, Group, MultiSelect, Select, TextInput } from "@mantine/core";
 import type { Key } from "../../api/shapes";
+import { WORDS } from "../../vocabulary";
 import { type Limits, LimitsFields, NO_LIMITS } from "./limits_fields";
 import { useServedModels } from "./questions";
 
@@ -37,9 +38,9 @@ const EXPIRIES = [
 ];
 
 const SCOPES = [
-  { value: "generate", label: "generate", about: "make and follow jobs" },
+  { value: "generate", label: "generate", about: "create and follow jobs" },
   { value: "chat", label: "chat", about: "chat with models" },
-  { value: "read", label: "read", about: "only look" },
+  { value: "read", label: "read", about: "read only" },
 ];
 
 interface Props {
@@ -51,19 +52,19 @@ interface Props {
 
 export function KeyFields({ wish, onChange, ends }: Props) {
   const models = useServedModels();
-  const keep = { value: "keep", label: ends ? `as it is: ${new Date(ends).toLocaleDateString()}` : "as it is: never" };
+  const keep = { value: "keep", label: ends ? `keep: ${new Date(ends).toLocaleDateString()}` : "keep: never" };
   const unknown = wish.models.filter((model) => !models.includes(model));
   return (
     <>
       <TextInput
-        label="Name"
+        label={WORDS.name}
         description="Purpose of the key"
         placeholder="website"
         value={wish.name}
         onChange={(event) => onChange({ ...wish, name: event.currentTarget.value })}
       />
       <Checkbox.Group
-        label="May"
+        label={WORDS.endpoints}
         description="Empty: all endpoints"
         value={wish.endpoints}
         onChange={(endpoints) => onChange({ ...wish, endpoints })}
@@ -75,7 +76,7 @@ export function KeyFields({ wish, onChange, ends }: Props) {
         </Group>
       </Checkbox.Group>
       <MultiSelect
-        label="Models"
+        label={WORDS.models}
         description="Empty: all models"
         data={[...models, ...unknown]}
         searchable
@@ -85,7 +86,7 @@ export function KeyFields({ wish, onChange, ends }: Props) {
         onChange={(chosen) => onChange({ ...wish, models: chosen })}
       />
       <Select
-        label="Ends"
+        label={WORDS.expires}
         data={ends === undefined ? EXPIRIES : [keep, ...EXPIRIES]}
         value={wish.expiry}
         onChange={(expiry) => onChange({ ...wish, expiry: expiry ?? "never" })}

@@ -11,6 +11,7 @@ import { Page } from "../../parts/page";
 import { useListPage } from "../../parts/paging";
 import { SecretOnce } from "../../parts/secret_once";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { AccountSelect } from "./account_select";
 import { BudgetFields, NO_BUDGET } from "./budget_fields";
 import { FormModal } from "./form_modal";
@@ -28,18 +29,18 @@ export function KeyList() {
   const open = () => change({ new: account ?? "any" });
   return (
     <Page
-      title="Keys"
+      title={WORDS.keys}
       about="Keys give access to the API. Each belongs to an account."
       actions={
         <>
           <AccountSelect
-            placeholder="All accounts"
+            placeholder={WORDS.allAccounts}
             clearable
             value={account}
             onChange={(value) => change({ account: value })}
           />
           <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
-            New key
+            {WORDS.newKey}
           </Button>
         </>
       }
@@ -51,7 +52,7 @@ export function KeyList() {
             title="No keys"
             icon="keys"
             code="penstock key create --account studio --name website"
-            action={{ label: "Create one", onClick: open }}
+            action={{ label: WORDS.createOne, onClick: open }}
           >
             You can limit a key to models and endpoints, let it expire, and give it a budget.
           </EmptyState>
@@ -61,7 +62,7 @@ export function KeyList() {
       </Listing>
       <NewKey opened={making} first={search.get("new")} onClose={() => change({ new: null })} onIssued={setIssued} />
       <SecretOnce
-        title="New key"
+        title={WORDS.newKey}
         secret={issued?.key ?? null}
         about={`For ${issued?.account}${issued?.name ? `, ${issued.name}` : ""}. Send it as Authorization: Bearer.`}
         onClose={() => {
@@ -97,9 +98,16 @@ function NewKey({ opened, first, onClose, onIssued }: NewProps) {
     await client.invalidateQueries({ queryKey: ["admin"] });
   };
   return (
-    <FormModal title="New key" opened={opened} onClose={onClose} deed="Create" ready={account !== null} onSubmit={make}>
+    <FormModal
+      title={WORDS.newKey}
+      opened={opened}
+      onClose={onClose}
+      deed="Create"
+      ready={account !== null}
+      onSubmit={make}
+    >
       <AccountSelect
-        label="Account"
+        label={WORDS.account}
         placeholder="Owner of the key"
         required
         open

@@ -14,6 +14,7 @@ import { Page, PageLoading } from "../../parts/page";
 import { SecretOnce } from "../../parts/secret_once";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { BudgetBars, SetBudget } from "./budget_panel";
 import { FormModal } from "./form_modal";
 import { bodyOf, KeyFields, wishOf } from "./key_form";
@@ -25,7 +26,7 @@ export function KeyPage({ id }: { id: string }) {
   if (key.data) return <Whole of={key.data} path={path} />;
   if (!key.error) return <PageLoading />;
   return (
-    <Page title="Key" back={<BackTo to="/admin/keys">Keys</BackTo>}>
+    <Page title={WORDS.key} back={<BackTo to="/admin/keys">{WORDS.keys}</BackTo>}>
       <ErrorNotice error={key.error} onRetry={() => void key.refetch()} />
     </Page>
   );
@@ -36,43 +37,43 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
   return (
     <Page
       title={name}
-      back={<BackTo to="/admin/keys">Keys</BackTo>}
+      back={<BackTo to="/admin/keys">{WORDS.keys}</BackTo>}
       about={<StateBadge state={key.status} />}
       actions={<Actions of={key} path={path} />}
     >
       <div className="split">
         <div>
-          <Panel title="Budgets">
+          <Panel title={WORDS.budgets}>
             <BudgetBars path={path} budgets={key.budgets} name={name} />
             <Group mt="md">
               <SetBudget path={path} name={name}>
-                Set a budget
+                {WORDS.setABudget}
               </SetBudget>
             </Group>
           </Panel>
           <Panel title="Permissions">
             <Facts
               facts={[
-                ["Endpoints", key.endpoints.join(", ") || "everything"],
-                ["Models", key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
-                ["Limits", limitsLine(key.limits) ?? "none"],
+                [WORDS.endpoints, key.endpoints.join(", ") || "everything"],
+                [WORDS.models, key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
+                [WORDS.limits, limitsLine(key.limits) ?? "none"],
               ]}
             />
           </Panel>
         </div>
         <div>
-          <Panel title="Facts">
+          <Panel title={WORDS.details}>
             <Facts
               facts={[
                 ["Public id", <Identifier key="id" id={key.public_id} />],
                 [
-                  "Account",
+                  WORDS.account,
                   <Link key="account" href={`/admin/accounts/${key.account_id}`}>
                     {key.account}
                   </Link>,
                 ],
-                ["Made", <Ago key="made" time={key.created_at} />],
-                ["Ends", key.expires_at ? <Ago key="ends" time={key.expires_at} /> : "never"],
+                [WORDS.created, <Ago key="made" time={key.created_at} />],
+                [WORDS.expires, key.expires_at ? <Ago key="ends" time={key.expires_at} /> : "never"],
                 ["Revoked", key.revoked_at && <Ago key="revoked" time={key.revoked_at} />],
                 [
                   "Lineage",
@@ -100,7 +101,7 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
 }
 
 const OVERLAPS = [
-  { value: "0", label: "not at all: it ends at once" },
+  { value: "0", label: "no time: revoke it now" },
   { value: "3600", label: "an hour" },
   { value: "86400", label: "a day" },
   { value: "604800", label: "a week" },
@@ -133,10 +134,10 @@ function Actions({ of: key, path }: { of: Key; path: string }) {
   return (
     <>
       <Button variant="default" onClick={begin} disabled={key.revoked_at !== null}>
-        Change
+        {WORDS.edit}
       </Button>
       <ConfirmButton
-        label="Rotate"
+        label={WORDS.rotate}
         question="Replace this key?"
         deed="Replace it"
         disabled={isOver || key.replaced_by !== null}
@@ -152,7 +153,7 @@ function Actions({ of: key, path }: { of: Key; path: string }) {
         />
       </ConfirmButton>
       <ConfirmButton
-        label="Revoke"
+        label={WORDS.revoke}
         question="Revoke this key?"
         deed="Revoke permanently"
         disabled={key.revoked_at !== null}
@@ -164,7 +165,7 @@ function Actions({ of: key, path }: { of: Key; path: string }) {
         <KeyFields wish={wish} onChange={setWish} ends={key.expires_at} />
       </FormModal>
       <SecretOnce
-        title="New key"
+        title={WORDS.newKey}
         secret={issued?.key ?? null}
         about="Replace the old key by this one wherever it is used."
         onClose={() => setIssued(null)}

@@ -12,6 +12,7 @@ import { useListPage } from "../../parts/paging";
 import { SearchField } from "../../parts/search_field";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { AccountSelect } from "./account_select";
 import { LedgerActions } from "./ledger_actions";
 import { useAccounts } from "./questions";
@@ -25,7 +26,7 @@ export default function Ledger() {
   const account = search.get("account") ?? first?.id ?? null;
   return (
     <Page
-      title="Ledger"
+      title={WORDS.ledger}
       about="Entries never change. Corrections are added as new entries."
       actions={
         <>
@@ -38,7 +39,11 @@ export default function Ledger() {
             onSettle={(value) => change({ subject: value })}
           />
           {!subject && (
-            <AccountSelect placeholder="Account" value={account} onChange={(value) => change({ account: value })} />
+            <AccountSelect
+              placeholder={WORDS.account}
+              value={account}
+              onChange={(value) => change({ account: value })}
+            />
           )}
         </>
       }
@@ -68,7 +73,7 @@ function Entries({ subject, account }: { subject: string | null; account: string
     >
       {(rows, stale) => (
         <DataTable
-          label="Ledger"
+          label={WORDS.ledger}
           rows={rows}
           stale={stale}
           rowKey={(entry) => `${entry.subject} ${entry.kind}`}
@@ -82,9 +87,13 @@ function Entries({ subject, account }: { subject: string | null; account: string
               end: true,
               wide: true,
             },
-            { title: "Key", cell: (entry) => <Link href={`/admin/keys/${entry.key}`}>{entry.key}</Link>, wide: true },
-            { title: "Why", cell: (entry) => entry.note, wide: true },
-            { title: "When", cell: (entry) => <Ago time={entry.created_at} />, end: true, wide: true },
+            {
+              title: WORDS.key,
+              cell: (entry) => <Link href={`/admin/keys/${entry.key}`}>{entry.key}</Link>,
+              wide: true,
+            },
+            { title: WORDS.reason, cell: (entry) => entry.note, wide: true },
+            { title: WORDS.when, cell: (entry) => <Ago time={entry.created_at} />, end: true, wide: true },
           ]}
         />
       )}

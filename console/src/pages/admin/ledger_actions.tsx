@@ -5,6 +5,7 @@ import { useState } from "react";
 import { call } from "../../api/call";
 import { ConfirmButton } from "../../parts/confirm";
 import { toast } from "../../parts/toasts";
+import { WORDS } from "../../vocabulary";
 
 const DEEDS = [
   {
@@ -59,7 +60,7 @@ function Deed({ subject, deed, label, question, about }: Props) {
       {about}
       <TextInput
         mt="sm"
-        label="Reason"
+        label={WORDS.reason}
         description="Recorded in the ledger and the audit log"
         placeholder="the film was cut off"
         maxLength={200}

@@ -40,8 +40,8 @@ export function LimitsFields({ limits, onChange }: { limits: Limits; onChange: (
 
 /** Limits in words; null: there is none. */
 export function limitsLine(limits: Limits): string | null {
-  const told = LIMIT_NAMES.filter(([name]) => limits[name] !== null);
-  return told.length
-    ? told.map(([name, label]) => `${formatCount(limits[name])} ${label.toLowerCase()}`).join(", ")
+  const given = LIMIT_NAMES.filter(([name]) => limits[name] !== null);
+  return given.length
+    ? given.map(([name, label]) => `${formatCount(limits[name])} ${label.toLowerCase()}`).join(", ")
     : null;
 }

@@ -11,19 +11,20 @@ import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds } from "../../parts/time";
 import { useAllVendors } from "./questions";
 import "./vendors.css";
+import { WORDS } from "../../vocabulary";
 
 export default function Vendors() {
   const vendors = useAllVendors();
   if (vendors.error) {
     return (
-      <Page title="Vendors">
+      <Page title={WORDS.vendors}>
         <ErrorNotice error={vendors.error} onRetry={() => void vendors.refetch()} />
       </Page>
     );
   }
   if (!vendors.data) return <PageLoading />;
   return (
-    <Page title="Vendors" about="Models, load and recent errors of each vendor.">
+    <Page title={WORDS.vendors} about="Models, load and recent errors of each vendor.">
       <div className="vendors">
         {vendors.data.map((vendor) => (
           <VendorCard key={vendor.name} vendor={vendor} />
@@ -71,8 +72,8 @@ function VendorCard({ vendor }: { vendor: Vendor }) {
       )}
       <Facts
         facts={[
-          ["Running", vendor.kind === "media" && `${vendor.jobs_running} of ${vendor.max_concurrent} at once`],
-          ["At once", vendor.kind === "chat" && `up to ${vendor.max_concurrent} requests`],
+          ["Running", vendor.kind === "media" && `${vendor.jobs_running} of ${vendor.max_concurrent}`],
+          ["Concurrency", vendor.kind === "chat" && `up to ${vendor.max_concurrent} requests`],
           ["Waiting", vendor.kind === "media" && `${vendor.jobs_queued} jobs`],
           ["Last error", vendor.last_error && <LastError key="error" error={vendor.last_error} />],
         ]}
@@ -101,7 +102,7 @@ function LastError({ error }: { error: NonNullable<Vendor["last_error"]> }) {
   );
 }
 
-const WORDS: Record<string, string> = { open: "active", resting: "resting", probing: "probing" };
+const HEALTH_STATES: Record<string, string> = { open: "active", resting: "resting", probing: "probing" };
 
 function Routes({ vendor }: { vendor: Vendor }) {
   return (
@@ -112,7 +113,7 @@ function Routes({ vendor }: { vendor: Vendor }) {
         rowKey={(route) => `${route.model} ${route.upstream_model} ${route.order}`}
         columns={[
           {
-            title: "Model",
+            title: WORDS.model,
             cell: (route) => (
               <>
                 {route.model}
@@ -127,21 +128,21 @@ function Routes({ vendor }: { vendor: Vendor }) {
           { title: "Order", cell: (route) => route.order, end: true, wide: true },
           { title: "Weight", cell: (route) => route.weight, end: true, wide: true },
           {
-            title: "Health",
+            title: WORDS.health,
             cell: ({ health }) =>
               health ? (
                 <span title={health.last_error?.message}>
-                  <StateBadge state={WORDS[health.state] ?? health.state} />
+                  <StateBadge state={HEALTH_STATES[health.state] ?? health.state} />
                   {health.failures > 0 && (
                     <Text size="xs" c="dimmed">
                       {health.failures} failures in a row
-                      {health.rests_seconds > 0 && `, rests ${formatSeconds(health.rests_seconds)}`}
+                      {health.rests_seconds > 0 && `, paused for ${formatSeconds(health.rests_seconds)}`}
                     </Text>
                   )}
                 </span>
               ) : (
                 <Text size="xs" c="dimmed">
-                  not watched
+                  not monitored
                 </Text>
               ),
           },

@@ -15,6 +15,7 @@ import { changeDrafts, useDrafts } from "../playground/drafts";
 import { isComplete } from "../playground/dry_run";
 import { type Params, ParamsForm } from "../playground/params_form";
 import "./batch.css";
+import { WORDS } from "../../vocabulary";
 import { ModelChoice } from "./model_choice";
 import { type Batch as BatchOrder, errorOfRefusal, openBatch, sendBatch } from "./orders";
 import { type Quote, totalOf, useQuotes } from "./quotes";
@@ -50,7 +51,7 @@ export default function Batch({ models, chosen, onChoose }: Props) {
   useCtrlEnter(send);
   return (
     <div className="bench">
-      <section className="card bench-form" aria-label="Request">
+      <section className="card bench-form" aria-label={WORDS.request}>
         <div className="batch-choice">
           <ModelChoice models={models} chosen={chosen} quotes={quotes} onChange={onChoose} />
           <Text size="xs" c="dimmed">
@@ -73,7 +74,7 @@ export default function Batch({ models, chosen, onChoose }: Props) {
           </div>
         </div>
       </section>
-      <section className="bench-results" aria-label="Results">
+      <section className="bench-results" aria-label={WORDS.results}>
         <Earlier batches={drafts.batches} models={models} />
       </section>
     </div>

@@ -14,6 +14,7 @@ import { DownloadButton, OutputFacts } from "../../parts/signed_media";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { secondsOf } from "../jobs/job_words";
 import { words } from "../playground/form_schema";
 import { type ComparedParam, ownWords, paramText, textOf } from "./differences";
@@ -151,7 +152,11 @@ function Standing({ job }: { job: Job }) {
   return (
     <div className="compare-standing">
       <Progress.Root size={6}>
-        <Progress.Section value={Math.max(percent, 2)} animated={job.status === "running"} aria-label="Progress" />
+        <Progress.Section
+          value={Math.max(percent, 2)}
+          animated={job.status === "running"}
+          aria-label={WORDS.progress}
+        />
       </Progress.Root>
       <Text size="sm" mt={6} aria-live="polite">
         {parts.filter(Boolean).join(" · ")}
@@ -170,10 +175,10 @@ function JobFacts({ job, all }: { job: Job; all: Job[] }) {
   return (
     <Facts
       facts={[
-        ["Model", <Value key="m" text={job.model} differs={isOther((each) => each.model)} />],
-        ["Vendor", job.vendor && <Value key="v" text={job.vendor} differs={isOther((each) => each.vendor)} />],
+        [WORDS.model, <Value key="m" text={job.model} differs={isOther((each) => each.model)} />],
+        [WORDS.vendor, job.vendor && <Value key="v" text={job.vendor} differs={isOther((each) => each.vendor)} />],
         [
-          "Price",
+          WORDS.price,
           <Value
             key="p"
             text={priceOf(job)}
@@ -181,7 +186,7 @@ function JobFacts({ job, all }: { job: Job; all: Job[] }) {
           />,
         ],
         [job.done ? "Time taken" : "Running for", took === null ? "not started" : formatSeconds(took)],
-        ["Created", <Ago key="c" time={job.created_at} />],
+        [WORDS.created, <Ago key="c" time={job.created_at} />],
       ]}
     />
   );
@@ -197,7 +202,7 @@ function Params({ job, all, params }: { job: Job; all: Job[]; params: ComparedPa
   if (params.length === 0) return null;
   const others = all.filter((each) => each.id !== job.id);
   return (
-    <section aria-label="Params">
+    <section aria-label={WORDS.params}>
       <Facts
         facts={params.map(({ name, differs }) => [
           words(name),
@@ -260,9 +265,9 @@ function Value({ text, differs }: { text: string; differs: boolean }) {
 function Warnings({ job }: { job: Job }) {
   if (job.warnings.length === 0) return null;
   return (
-    <section aria-label="Warnings">
+    <section aria-label={WORDS.warnings}>
       <Title order={3} mb={4}>
-        Warnings
+        {WORDS.warnings}
       </Title>
       <List size="sm" spacing={4}>
         {job.warnings.map((warning) => (

@@ -13,6 +13,7 @@ import { RefusedCard } from "../batch/refused_card";
 import { compareAddress, FEWEST, idsOf, MOST, selectAddress } from "./address";
 import { CompareCard } from "./card";
 import "./compare.css";
+import { WORDS } from "../../vocabulary";
 import { compareParams } from "./differences";
 import { primaryOf, type Sharing } from "./media";
 import { SharedCamera } from "./shared_camera";
@@ -29,8 +30,8 @@ export default function Compare() {
   const shown = jobs.length + refused.length;
   return (
     <Page
-      title="Compare"
-      back={<BackTo to="/jobs">Jobs</BackTo>}
+      title={WORDS.compare}
+      back={<BackTo to="/jobs">{WORDS.jobs}</BackTo>}
       actions={
         shown > 0 && (
           <Button

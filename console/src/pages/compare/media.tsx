@@ -12,6 +12,7 @@ import {
 } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { SignedMedia, useSteadyUrl } from "../../parts/signed_media";
+import { WORDS } from "../../vocabulary";
 import type { SharedCamera } from "./shared_camera";
 import type { SharedPlayer } from "./shared_player";
 import { type SharedZoom, WHOLE, type Zoom } from "./shared_zoom";
@@ -35,7 +36,7 @@ export function Media({ job, output, sharing }: { job: Job; output: Output; shar
   if (output.kind === "model") {
     const onShown = sharing.camera ? { onShown: sharing.camera.add } : {};
     return (
-      <Suspense fallback={<Text size="sm">Loading the viewer…</Text>}>
+      <Suspense fallback={<Text size="sm">{WORDS.loadingTheViewer}</Text>}>
         <ModelView output={output} preview={preview} height={HEIGHT} {...onShown} />
       </Suspense>
     );
@@ -70,7 +71,7 @@ function SharedFilm({ output, player }: { output: Output; player: SharedPlayer }
       muted
       playsInline
       preload="auto"
-      aria-label="Film"
+      aria-label={WORDS.film}
       onError={() => setFailed(true)}
     />
   );

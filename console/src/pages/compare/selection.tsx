@@ -7,6 +7,7 @@ import { Icon } from "../../shell/icons";
 import { nameOf } from "../jobs/job_words";
 import { compareAddress, FEWEST, idsOf, MOST } from "./address";
 import "./selection.css";
+import { WORDS } from "../../vocabulary";
 
 export interface Selection {
   ids: string[];
@@ -62,10 +63,10 @@ export function SelectionBar({ ids, change }: Selection) {
           Clear selection
         </Button>
         {ids.length >= FEWEST ? (
-          <CompareLink ids={ids} label="Compare" />
+          <CompareLink ids={ids} label={WORDS.compare} />
         ) : (
           <Button size="compact-sm" disabled leftSection={<Icon name="compare" size={15} />}>
-            Compare
+            {WORDS.compare}
           </Button>
         )}
       </div>

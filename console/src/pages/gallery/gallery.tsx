@@ -12,6 +12,7 @@ import { GalleryFilters } from "./gallery_filters";
 import { GalleryItem } from "./gallery_item";
 import { kindOf } from "./kinds";
 import "./gallery.css";
+import { WORDS } from "../../vocabulary";
 
 const PAGE_SIZE = 24;
 /** Pages without a match that are loaded before the reader is asked. */
@@ -32,12 +33,12 @@ export default function Gallery() {
   const isPaused = pages.length >= MAX_EMPTY_PAGES && pages.slice(-MAX_EMPTY_PAGES).every((page) => page.length === 0);
   const clear = () => change({ q: null, model: null, kind: null });
   return (
-    <Page title="Gallery" about="Outputs of this account, newest first.">
+    <Page title={WORDS.gallery} about="Outputs of this account, newest first.">
       <GalleryFilters />
       {found.error && <ErrorNotice error={found.error} onRetry={() => void found.refetch()} />}
       {found.isPending && <PageLoading />}
       {jobs.length > 0 && (
-        <ul className="gallery" aria-label="Outputs">
+        <ul className="gallery" aria-label={WORDS.outputs}>
           {jobs.map((job) => (
             <li key={job.id}>
               <GalleryItem job={job} />
@@ -94,13 +95,13 @@ function More({ isLoading, isPaused, onMore }: { isLoading: boolean; isPaused: b
 function None({ isFiltered, onClear }: { isFiltered: boolean; onClear: () => void }) {
   if (isFiltered) {
     return (
-      <EmptyState title="No matching outputs" icon="search" action={{ label: "Clear filters", onClick: onClear }}>
+      <EmptyState title="No matching outputs" icon="search" action={{ label: WORDS.clearFilters, onClick: onClear }}>
         Use fewer or shorter words, or choose another kind or model.
       </EmptyState>
     );
   }
   return (
-    <EmptyState title="No outputs yet" icon="image" action={{ label: "Open the playground", to: "/playground" }}>
+    <EmptyState title="No outputs yet" icon="image" action={{ label: WORDS.openThePlayground, to: "/playground" }}>
       Videos, images and 3D models that you generate appear here.
     </EmptyState>
   );

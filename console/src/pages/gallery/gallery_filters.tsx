@@ -3,6 +3,7 @@ import { useModels } from "../../api/queries";
 import { useFilters } from "../../parts/address_filters";
 import { SearchField } from "../../parts/search_field";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { KINDS } from "./kinds";
 
 /** Filters of the gallery. All of them are in the URL. */
@@ -14,7 +15,7 @@ export function GalleryFilters() {
   return (
     <search className="gallery-filters" aria-label="Filter outputs">
       <SearchField
-        label="Search"
+        label={WORDS.search}
         placeholder="Prompt, file name, id or ref"
         data-shortcut="/"
         leftSection={<Icon name="search" size={15} />}
@@ -23,8 +24,8 @@ export function GalleryFilters() {
         onSettle={(value) => change({ q: value })}
       />
       <Select
-        label="Model"
-        placeholder="Any"
+        label={WORDS.model}
+        placeholder={WORDS.any}
         data={chosen && !ids.includes(chosen) ? [...ids, chosen] : ids}
         value={chosen}
         onChange={(value) => change({ model: value })}
@@ -33,7 +34,7 @@ export function GalleryFilters() {
         clearButtonProps={{ "aria-label": "Any model" }}
       />
       <SegmentedControl
-        aria-label="Kind"
+        aria-label={WORDS.kind}
         data={KINDS}
         value={search.get("kind") ?? ""}
         onChange={(value) => change({ kind: value })}

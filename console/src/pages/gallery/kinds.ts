@@ -1,8 +1,9 @@
 /** Kinds of outputs. */
 import type { Job, Output } from "../../api/shapes";
+import { WORDS } from "../../vocabulary";
 
 export const KINDS = [
-  { value: "", label: "All" },
+  { value: "", label: WORDS.all },
   { value: "video", label: "Videos" },
   { value: "image", label: "Images" },
   { value: "model", label: "3D" },

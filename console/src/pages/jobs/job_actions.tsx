@@ -13,6 +13,7 @@ import { formatMoney } from "../../parts/money";
 import { jobSamples } from "../../parts/samples/samples";
 import { toast } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { selectAddress } from "../compare/address";
 import { EditButton } from "../playground/edit_button";
 import { ShareButton } from "../shares/share_button";
@@ -29,7 +30,7 @@ export function JobActions({ job }: { job: Job }) {
         variant="default"
         leftSection={<Icon name="compare" size={16} />}
       >
-        Compare
+        {WORDS.compare}
       </Button>
       <Rerun job={job} />
       <ShareButton job={job} />
@@ -43,7 +44,7 @@ function ShowCode({ job }: { job: Job }) {
   return (
     <>
       <Button variant="default" leftSection={<Icon name="code" size={16} />} onClick={open}>
-        Show code
+        {WORDS.showCode}
       </Button>
       <Modal
         opened={opened}
@@ -52,7 +53,7 @@ function ShowCode({ job }: { job: Job }) {
         title="Get this job by code"
         closeButtonProps={{ "aria-label": "Close" }}
       >
-        <CodeTabs samples={jobSamples(location.origin, job.id)} label="Code" />
+        <CodeTabs samples={jobSamples(location.origin, job.id)} label={WORDS.code} />
         <Text size="sm" c="dimmed" mt="sm">
           Set your key in the environment: <code className="mono">export PENSTOCK_API_KEY=psk_…</code>
         </Text>
@@ -90,7 +91,7 @@ function Rerun({ job }: { job: Job }) {
     const params = otherSeed ? withoutSeed(rerun.params) : rerun.params;
     const body = { model: job.model, input: [{ params }], client_ref: job.client_ref, metadata: job.metadata };
     const made = await call<Job>("/model/v1/generation", { body });
-    toast("A new job was made with the same params.");
+    toast("A new job was created with equal params.");
     navigate(`/jobs/${made.id}`);
   };
   return (
@@ -123,7 +124,7 @@ function Cancel({ job }: { job: Job }) {
   const cancel = useCancelJob();
   return (
     <ConfirmButton
-      label="Cancel"
+      label={WORDS.cancel}
       question="Cancel this job?"
       deed="Cancel the job"
       disabled={job.status === "canceling"}
@@ -147,7 +148,7 @@ function Delete({ job }: { job: Job }) {
   };
   return (
     <ConfirmButton
-      label="Delete"
+      label={WORDS.delete}
       question="Delete this job?"
       deed="Delete permanently"
       leftSection={<Icon name="trash" size={16} />}

@@ -4,6 +4,7 @@ import { useModels } from "../../api/queries";
 import { useFilters } from "../../parts/address_filters";
 import { SearchField } from "../../parts/search_field";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { STATES } from "./job_words";
 
 export const FILTERS = ["q", "status", "model", "client_ref", "created_after", "created_before"] as const;
@@ -26,7 +27,7 @@ export function JobFilters() {
     >
       <SearchField
         className="job-search"
-        label="Search"
+        label={WORDS.search}
         placeholder="Prompt, file name, id or ref"
         data-shortcut="/"
         leftSection={<Icon name="search" size={15} />}
@@ -35,8 +36,8 @@ export function JobFilters() {
         onSettle={(value) => change({ q: value })}
       />
       <Select
-        label="Status"
-        placeholder="Any"
+        label={WORDS.status}
+        placeholder={WORDS.any}
         data={[...STATES]}
         value={search.get("status")}
         onChange={(value) => change({ status: value })}
@@ -44,8 +45,8 @@ export function JobFilters() {
         clearButtonProps={{ "aria-label": "Any status" }}
       />
       <Select
-        label="Model"
-        placeholder="Any"
+        label={WORDS.model}
+        placeholder={WORDS.any}
         data={chosen && !ids.includes(chosen) ? [...ids, chosen] : ids}
         value={chosen}
         onChange={(value) => change({ model: value })}
@@ -55,7 +56,7 @@ export function JobFilters() {
       />
       <SearchField
         className="job-filter"
-        label="Client ref"
+        label={WORDS.clientRef}
         placeholder="order-17"
         value={search.get("client_ref") ?? ""}
         onSettle={(value) => change({ client_ref: value })}
@@ -70,7 +71,7 @@ export function JobFilters() {
           variant="subtle"
           onClick={() => change(Object.fromEntries([...FILTERS, "batch"].map((name) => [name, null])))}
         >
-          Clear
+          {WORDS.clear}
         </Button>
       )}
     </search>

@@ -13,6 +13,7 @@ import { Page } from "../../parts/page";
 import { useListPage } from "../../parts/paging";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { CompareBatch, SelectionBar, selectColumn, useSelection } from "../compare/selection";
 import { FILTERS, JobFilters } from "./job_filters";
 import { nameOf, secondsOf } from "./job_words";
@@ -30,7 +31,7 @@ export function JobList() {
   const selection = useSelection();
   const clear = () => change(Object.fromEntries(names.map((name) => [name, null])));
   return (
-    <Page title="Jobs" about="Generations of this account, newest first." actions={<Live />}>
+    <Page title={WORDS.jobs} about="Generations of this account, newest first." actions={<Live />}>
       <JobFilters />
       <Listing query={jobs} empty={isFiltered ? <NoneMatch {...{ text, mayFollow }} onClear={clear} /> : <NoneYet />}>
         {(rows, stale) => (
@@ -59,19 +60,19 @@ function JobTable({ jobs, stale, selection }: { jobs: Job[]; stale: boolean; sel
   const kinds = new Map(models.data?.map((model) => [model.id, model.kind]));
   const columns: Column<Job>[] = [
     selection,
-    { title: "Output", cell: (job) => <Thumbnail job={job} kind={kinds.get(job.model)} />, tight: true },
-    { title: "Job", cell: (job) => <Name job={job} /> },
-    { title: "Status", cell: (job) => <Standing job={job} />, tight: true },
+    { title: WORDS.output, cell: (job) => <Thumbnail job={job} kind={kinds.get(job.model)} />, tight: true },
+    { title: WORDS.job, cell: (job) => <Name job={job} /> },
+    { title: WORDS.status, cell: (job) => <Standing job={job} />, tight: true },
     {
-      title: "Client ref",
+      title: WORDS.clientRef,
       cell: (job) => job.client_ref && <span className="mono">{job.client_ref}</span>,
       wide: true,
     },
-    { title: "Took", cell: (job) => <Took job={job} />, end: true, wide: true },
-    { title: "Cost", cell: (job) => <JobCost job={job} />, end: true, wide: true },
-    { title: "Created", cell: (job) => <Ago time={job.created_at} />, end: true, wide: true },
+    { title: WORDS.duration, cell: (job) => <Took job={job} />, end: true, wide: true },
+    { title: WORDS.cost, cell: (job) => <JobCost job={job} />, end: true, wide: true },
+    { title: WORDS.created, cell: (job) => <Ago time={job.created_at} />, end: true, wide: true },
   ];
-  return <DataTable label="Jobs" columns={columns} rows={jobs} rowKey={(job) => job.id} stale={stale} />;
+  return <DataTable label={WORDS.jobs} columns={columns} rows={jobs} rowKey={(job) => job.id} stale={stale} />;
 }
 
 function Name({ job }: { job: Job }) {
@@ -107,7 +108,7 @@ function Standing({ job }: { job: Job }) {
       <StateBadge state={job.status} />
       <span className="job-under">
         {job.phase !== job.status && job.phase}
-        {job.queue_position ? ` ${job.queue_position} before it` : percent > 0 && ` ${percent} %`}
+        {job.queue_position ? ` ${job.queue_position} ahead of it` : percent > 0 && ` ${percent} %`}
       </span>
       {percent > 0 && (
         <div className="job-progress">
@@ -128,7 +129,7 @@ function JobCost({ job }: { job: Job }) {
   if (job.cost.estimated === null)
     return (
       <Text span size="sm" c="dimmed">
-        not known
+        unknown
       </Text>
     );
   return (
@@ -147,7 +148,7 @@ function NoneYet() {
       title="No jobs yet"
       icon="jobs"
       code={code}
-      action={{ label: "Open the playground", to: "/playground" }}
+      action={{ label: WORDS.openThePlayground, to: "/playground" }}
     >
       A job is one generation: a video, an image or a 3D model. It continues when you close the page, and appears here
       automatically.
@@ -177,7 +178,7 @@ function NoneMatch({ text, mayFollow, onClear }: NoneMatchProps) {
     );
   }
   return (
-    <EmptyState title="No matching jobs" icon="search" action={{ label: "Clear filters", onClick: onClear }}>
+    <EmptyState title="No matching jobs" icon="search" action={{ label: WORDS.clearFilters, onClick: onClear }}>
       Finished jobs are deleted when their retention ends. Change or clear the filters.
     </EmptyState>
   );

@@ -2,6 +2,7 @@ import { Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
+import { WORDS } from "../../vocabulary";
 
 const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
 
@@ -36,7 +37,7 @@ export function JobOutputs({ job }: { job: Job }) {
 function Shown({ output, preview }: { output: Output; preview: Output | undefined }) {
   if (output.kind !== "model") return <SignedMedia output={output} maxHeight={output.role === "preview" ? 220 : 460} />;
   return (
-    <Suspense fallback={<Text size="sm">Loading the viewer…</Text>}>
+    <Suspense fallback={<Text size="sm">{WORDS.loadingTheViewer}</Text>}>
       <ModelView output={output} preview={preview} height={420} />
     </Suspense>
   );

@@ -15,6 +15,7 @@ import { Page, PageLoading } from "../../parts/page";
 import { Prose } from "../../parts/prose";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { JobActions } from "./job_actions";
 import { JobDeliveries } from "./job_deliveries";
 import { JobOutputs } from "./job_outputs";
@@ -26,7 +27,7 @@ export default function JobPage({ id }: { id: string }) {
   if (job.data) return <Whole job={job.data} />;
   if (!job.error) return <PageLoading />;
   return (
-    <Page title="Job" back={<BackTo to="/jobs">Jobs</BackTo>}>
+    <Page title={WORDS.job} back={<BackTo to="/jobs">{WORDS.jobs}</BackTo>}>
       <ErrorNotice error={job.error} onRetry={() => void job.refetch()} />
     </Page>
   );
@@ -36,7 +37,7 @@ function Whole({ job }: { job: Job }) {
   const name = nameOf(job);
   return (
     <Page
-      back={<BackTo to="/jobs">Jobs</BackTo>}
+      back={<BackTo to="/jobs">{WORDS.jobs}</BackTo>}
       title={name.length > 80 ? `${name.slice(0, 79)}…` : name}
       about={<StateBadge state={job.status} />}
       actions={<JobActions job={job} />}
@@ -45,7 +46,7 @@ function Whole({ job }: { job: Job }) {
         <div>
           {job.error && <Failure job={job} />}
           {!job.done && <Progress job={job} />}
-          <Panel title="Outputs">
+          <Panel title={WORDS.outputs}>
             <JobOutputs job={job} />
           </Panel>
           <Panel title="Timeline">
@@ -57,14 +58,14 @@ function Whole({ job }: { job: Job }) {
           </Panel>
         </div>
         <div>
-          <Panel title="Facts">
+          <Panel title={WORDS.details}>
             <JobFacts job={job} />
           </Panel>
-          <Panel title="Cost">
+          <Panel title={WORDS.cost}>
             <CostFacts job={job} />
           </Panel>
           {job.warnings.length > 0 && <Warnings job={job} />}
-          <Panel title="Input">
+          <Panel title={WORDS.input}>
             <InputPicture job={job} />
             <JsonView value={paramsToShow(job)} label="Input params" maxHeight={320} />
           </Panel>
@@ -84,9 +85,9 @@ function Failure({ job }: { job: Job }) {
   if (!error) return null;
   const facts: [string, React.ReactNode][] = [
     ["Stage", error.stage],
-    ["Vendor's code", error.upstream?.code],
-    ["Vendor's words", error.upstream?.message],
-    ["Vendor's id", error.upstream?.id && <span className="mono">{error.upstream.id}</span>],
+    ["Vendor error code", error.upstream?.code],
+    ["Vendor message", error.upstream?.message],
+    ["Vendor job id", error.upstream?.id && <span className="mono">{error.upstream.id}</span>],
     ["Retry", error.retryable ? "A retry can help." : "A retry alone will not help."],
   ];
   return (
@@ -103,14 +104,14 @@ function Progress({ job }: { job: Job }) {
   const percent = Math.round(job.progress * 100);
   const words = [
     job.phase,
-    job.queue_position && `${job.queue_position} before it`,
+    job.queue_position && `${job.queue_position} ahead of it`,
     `${percent} %`,
     job.eta_seconds && `about ${formatSeconds(Math.ceil(job.eta_seconds))} left`,
   ];
   return (
-    <section className="card panel" aria-label="Progress">
+    <section className="card panel" aria-label={WORDS.progress}>
       <progress
-        aria-label="Progress"
+        aria-label={WORDS.progress}
         value={job.progress}
         max={1}
         style={{ width: "100%", accentColor: "var(--mantine-color-flume-5)" }}
@@ -127,19 +128,19 @@ function JobFacts({ job }: { job: Job }) {
   return (
     <Facts
       facts={[
-        ["Id", <Identifier key="id" id={job.id} />],
+        [WORDS.id, <Identifier key="id" id={job.id} />],
         [
-          "Model",
+          WORDS.model,
           <Anchor key="m" component={Link} href={`/models/${job.model}`} size="sm" underline="always">
             {job.model}
           </Anchor>,
         ],
-        ["Vendor", job.vendor],
-        ["Client ref", job.client_ref && <span className="mono">{job.client_ref}</span>],
-        ["Seed", job.seed === null ? null : String(job.seed)],
-        ["Created", <Ago key="c" time={job.created_at} />],
-        ["Waited", waited === null ? null : formatSeconds(waited)],
-        [job.done ? "Took" : "Running for", seconds === null ? null : formatSeconds(seconds)],
+        [WORDS.vendor, job.vendor],
+        [WORDS.clientRef, job.client_ref && <span className="mono">{job.client_ref}</span>],
+        [WORDS.seed, job.seed === null ? null : String(job.seed)],
+        [WORDS.created, <Ago key="c" time={job.created_at} />],
+        ["Waiting time", waited === null ? null : formatSeconds(waited)],
+        [job.done ? "Duration" : "Running for", seconds === null ? null : formatSeconds(seconds)],
         ["Finished", job.finished_at && <Ago key="f" time={job.finished_at} />],
         ["Kept until", job.expires_at && new Date(job.expires_at).toLocaleString()],
         [
@@ -151,7 +152,7 @@ function JobFacts({ job }: { job: Job }) {
           ),
         ],
         [
-          "Request",
+          WORDS.request,
           <span key="r" className="mono">
             {job.request_id}
           </span>,
@@ -163,12 +164,13 @@ function JobFacts({ job }: { job: Job }) {
 
 function CostFacts({ job }: { job: Job }) {
   const { estimated, final } = job.cost;
-  const charged = job.charged === null ? (job.done ? "not known yet" : "when it is done") : job.charged ? "yes" : "no";
+  const charged =
+    job.charged === null ? (job.done ? "unknown so far" : "when the job ends") : job.charged ? "yes" : "no";
   return (
     <Facts
       facts={[
         ["Estimated", estimated === null ? "no price is known" : formatMoney(estimated)],
-        ["Final", final === null ? (job.done ? "not known" : "when it is done") : formatMoney(final)],
+        ["Final", final === null ? (job.done ? "unknown" : "when the job ends") : formatMoney(final)],
         ["Charged", charged],
       ]}
     />
@@ -177,7 +179,7 @@ function CostFacts({ job }: { job: Job }) {
 
 function Warnings({ job }: { job: Job }) {
   return (
-    <Panel title="Warnings">
+    <Panel title={WORDS.warnings}>
       <List size="sm" spacing={4}>
         {job.warnings.map((warning) => (
           <List.Item key={warning}>
@@ -192,14 +194,14 @@ function Warnings({ job }: { job: Job }) {
 function Attempts({ job }: { job: Job }) {
   return (
     <DataTable
-      label="Attempts"
+      label={WORDS.attempts}
       rows={job.attempts}
       rowKey={(attempt) => String(attempt.number)}
       columns={[
         { title: "Attempt", cell: (attempt) => attempt.number, tight: true },
-        { title: "Vendor", cell: (attempt) => attempt.vendor },
+        { title: WORDS.vendor, cell: (attempt) => attempt.vendor },
         { title: "Outcome", cell: (attempt) => <StateBadge state={attempt.outcome ?? "pending"} /> },
-        { title: "Vendor's id", cell: (attempt) => <span className="mono">{attempt.upstream_id}</span>, wide: true },
+        { title: "Vendor job id", cell: (attempt) => <span className="mono">{attempt.upstream_id}</span>, wide: true },
         { title: "Started", cell: (attempt) => <Ago time={attempt.started_at} />, end: true },
       ]}
     />

@@ -3,6 +3,7 @@ import { Text } from "@mantine/core";
 import type { Job } from "../../api/shapes";
 import { ErrorNotice } from "../../parts/error_notice";
 import { formatSeconds, useNow } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { type Step, stepsOf, stretchesOf, useHappenings } from "./events";
 
 const TONES: Record<string, string> = {
@@ -55,7 +56,7 @@ export function Timeline({ job }: { job: Job }) {
           </li>
         ))}
       </ul>
-      <ol className="timeline" aria-label="Events">
+      <ol className="timeline" aria-label={WORDS.events}>
         {stepsOf(events).map((step, index, steps) => (
           <Row key={step.first.id} step={step} before={steps[index - 1]} />
         ))}
@@ -98,7 +99,7 @@ function formatGap(seconds: number): string {
 function explain({ first, last, count }: Step): string {
   const { job } = last;
   if (first.type === "job.queued") return "accepted and stored";
-  if (first.type === "job.started") return `taken up for ${job.vendor}`;
+  if (first.type === "job.started") return `started at ${job.vendor}`;
   if (job.error) return job.error.message;
   if (job.done)
     return job.outputs.length
@@ -109,7 +110,7 @@ function explain({ first, last, count }: Step): string {
   const parts = [
     to > 0 && (from === to ? `${to} %` : `${from} % to ${to} %`),
     count > 1 && `${count} updates`,
-    job.queue_position && `${job.queue_position} before it`,
+    job.queue_position && `${job.queue_position} ahead of it`,
   ];
   return parts.filter(Boolean).join(" · ");
 }

@@ -8,6 +8,7 @@ import { Page } from "../../parts/page";
 import { priceLine } from "../../parts/price_words";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { Health, standingsOf, useVendors } from "./health";
 
 const KINDS: Record<string, string> = { video: "Video", "3d": "3D", image: "Pictures", chat: "Chat" };
@@ -21,8 +22,8 @@ export function ModelList({ models }: { models: Model[] }) {
   const kinds = [...new Set([...Object.keys(KINDS), ...models.map((model) => model.kind)])];
   return (
     <Page
-      title="Models"
-      about={`${models.length} that this key may use.`}
+      title={WORDS.models}
+      about={`${models.length} that this key can use.`}
       actions={
         <TextInput
           aria-label="Search models"
@@ -94,9 +95,9 @@ function Card({ model, vendors }: { model: Model; vendors: Vendor[] }) {
       </div>
       <Facts
         facts={[
-          ["Price", priceLine(model.price)],
-          ["Served by", served],
-          ["Takes", model.typical_seconds && `about ${formatSeconds(model.typical_seconds.p50)}`],
+          [WORDS.price, priceLine(model.price)],
+          [WORDS.servedBy, served],
+          [WORDS.duration, model.typical_seconds && `about ${formatSeconds(model.typical_seconds.p50)}`],
         ]}
       />
     </article>

@@ -10,6 +10,7 @@ import { Page } from "../../parts/page";
 import { priceLine, priceParts } from "../../parts/price_words";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { Health, standingsOf, useVendors } from "./health";
 import { modelCode } from "./model_code";
 import { ParamsTable } from "./params_table";
@@ -18,7 +19,7 @@ export function ModelPage({ model }: { model: Model }) {
   const id = encodeURIComponent(model.id);
   return (
     <Page
-      back={<BackTo to="/models">Models</BackTo>}
+      back={<BackTo to="/models">{WORDS.models}</BackTo>}
       title={model.title}
       about={model.title === model.id ? undefined : <Identifier id={model.id} />}
       actions={
@@ -40,7 +41,7 @@ export function ModelPage({ model }: { model: Model }) {
           {model.prices.length > 1 && <Prices model={model} />}
         </div>
         <div>
-          <Panel title="Facts">
+          <Panel title={WORDS.details}>
             <ModelFacts model={model} />
           </Panel>
           {Object.keys(model.example).length > 0 && (
@@ -61,11 +62,11 @@ function ModelFacts({ model }: { model: Model }) {
   return (
     <Facts
       facts={[
-        ["Kind", model.kind],
-        ["Price", model.price === null ? "not known" : <Lines key="price" lines={priceParts(model.price)} />],
-        ["Served by", model.vendors.join(", ")],
+        [WORDS.kind, model.kind],
+        [WORDS.price, model.price === null ? "unknown" : <Lines key="price" lines={priceParts(model.price)} />],
+        [WORDS.servedBy, model.vendors.join(", ")],
         [
-          "Health",
+          WORDS.health,
           standings.length > 0 &&
             standings.map((standing) => (
               <div key={standing.vendor}>
@@ -74,8 +75,8 @@ function ModelFacts({ model }: { model: Model }) {
               </div>
             )),
         ],
-        ["Half take less than", typical && formatSeconds(typical.p50)],
-        ["Nine in ten", typical && `less than ${formatSeconds(typical.p90)}`],
+        ["Median duration", typical && formatSeconds(typical.p50)],
+        ["90th percentile", typical && formatSeconds(typical.p90)],
         ["Measured on", typical && `${formatCount(typical.jobs)} jobs here`],
       ]}
     />
@@ -94,9 +95,9 @@ function Prices({ model }: { model: Model }) {
       rows={model.prices}
       rowKey={(term) => `${term.vendor} ${term.from}`}
       columns={[
-        { title: "Vendor", cell: (term) => term.vendor },
-        { title: "Price", cell: (term) => priceLine(term.price) },
-        { title: "From", cell: (term) => day(term.from), wide: true },
+        { title: WORDS.vendor, cell: (term) => term.vendor },
+        { title: WORDS.price, cell: (term) => priceLine(term.price) },
+        { title: WORDS.from, cell: (term) => day(term.from), wide: true },
         { title: "Until", cell: (term) => day(term.until), wide: true },
       ]}
     />

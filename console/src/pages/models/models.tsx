@@ -7,6 +7,7 @@ import { BackTo } from "../../parts/facts";
 import { Page, PageLoading } from "../../parts/page";
 import "./models.css";
 import { decoded } from "../../parts/address_filters";
+import { WORDS } from "../../vocabulary";
 import { ModelList } from "./model_list";
 import { ModelPage } from "./model_page";
 
@@ -15,7 +16,7 @@ export default function Models() {
   const models = useModels();
   if (models.error) {
     return (
-      <Page title="Models">
+      <Page title={WORDS.models}>
         <ErrorNotice error={models.error} onRetry={() => void models.refetch()} />
       </Page>
     );
@@ -25,7 +26,7 @@ export default function Models() {
   const model = models.data.find((each) => each.id === decoded(params.id));
   if (model) return <ModelPage model={model} />;
   return (
-    <Page title="Model" back={<BackTo to="/models">Models</BackTo>}>
+    <Page title={WORDS.model} back={<BackTo to="/models">{WORDS.models}</BackTo>}>
       <EmptyState title="Model not found" icon="models">
         Check the spelling. The model may have been removed, or this key may not use it.
       </EmptyState>

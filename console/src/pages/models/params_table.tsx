@@ -2,6 +2,7 @@ import { Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
 import { DataTable } from "../../parts/data_table";
 import { Prose } from "../../parts/prose";
+import { WORDS } from "../../vocabulary";
 import { type ParamRow, rowsOf } from "./schema_rows";
 
 /** A model's params, as a person reads them. */
@@ -17,7 +18,7 @@ export function ParamsTable({ model }: { model: Model }) {
   return (
     <div className="params">
       <DataTable<ParamRow>
-        label="Params"
+        label={WORDS.params}
         rows={rows}
         rowKey={(row) => row.name}
         columns={[

@@ -11,6 +11,7 @@ import { Prose } from "../../parts/prose";
 import { chatSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { ChatSettingsForm } from "./chat_settings";
 import { answer, chatBody, forgetError, stopChat, useChatStream } from "./chat_stream";
 import { changeDrafts, type Turn, useDrafts } from "./drafts";
@@ -179,8 +180,8 @@ function Formatted({ text }: { text: string }) {
 const ENDINGS = {
   stopped: "stopped",
   cut: "cut off",
-  length: "cut at the most tokens",
-  content_filter: "cut by a filter",
+  length: "stopped at max tokens",
+  content_filter: "stopped by a content filter",
 };
 
 function facts({ tokens, seconds, first, cost, ending }: Turn): string {
@@ -189,7 +190,7 @@ function facts({ tokens, seconds, first, cost, ending }: Turn): string {
   const parts = [
     tokens && `${formatCount(tokens.prompt)} in, ${formatCount(tokens.completion)} out`,
     cost !== undefined && cost !== null && (cost === 0 ? "free" : formatMoney(cost)),
-    first !== undefined && `first word after ${formatSeconds(first)}`,
+    first !== undefined && `first token after ${formatSeconds(first)}`,
     speed && `${speed.toFixed(speed < 10 ? 1 : 0)} tokens/s`,
     ending && ENDINGS[ending],
   ];
@@ -212,8 +213,10 @@ function Totals({ turns, model }: { turns: Turn[]; model: Model }) {
         <dd>{formatCount(sum((turn) => turn.tokens?.completion ?? 0))}</dd>
       </div>
       <div>
-        <dt>Cost</dt>
-        <dd title={model.vendors.length > 1 ? "at the dearest of its vendors" : undefined}>{formatMoney(cost)}</dd>
+        <dt>{WORDS.cost}</dt>
+        <dd title={model.vendors.length > 1 ? "at the highest price of its vendors" : undefined}>
+          {formatMoney(cost)}
+        </dd>
       </div>
     </dl>
   );

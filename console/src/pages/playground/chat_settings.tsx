@@ -1,4 +1,5 @@
 import { NumberInput, Stack, Textarea, TextInput } from "@mantine/core";
+import { WORDS } from "../../vocabulary";
 import { type ChatSettings, changeDrafts, useDrafts } from "./drafts";
 
 /** Chat settings. An empty field means the model's default. */
@@ -33,7 +34,7 @@ export function ChatSettingsForm({ model }: { model: string }) {
           step={50}
           {...number("max_tokens")}
         />
-        <NumberInput label="Seed" placeholder="random" allowDecimal={false} {...number("seed")} />
+        <NumberInput label={WORDS.seed} placeholder="random" allowDecimal={false} {...number("seed")} />
       </div>
       <TextInput
         label="Stop at"

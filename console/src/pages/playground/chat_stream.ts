@@ -25,7 +25,7 @@ subscribe(() => {
   failed.clear();
 });
 
-/** Some fifteen times a second at most, however fast tokens come: the whole answer is laid out anew each time. */
+/** Some fifteen times a second at most, however fast tokens come: the whole answer is laid out again each time. */
 function tell(): void {
   if (isTold) return;
   isTold = true;

@@ -73,10 +73,10 @@ function simplify(given: RJSFSchema, root: RJSFSchema, depth: number): RJSFSchem
 function chooseAmong(field: RJSFSchema, forms: RJSFSchema[]): void {
   delete field.anyOf;
   if (forms.every((form) => form.const !== undefined)) field.enum = forms.map((form) => form.const ?? null);
-  else field.anyOf = forms.map((form) => ({ ...form, title: form.enum ? "from a list" : told(form.type) }));
+  else field.anyOf = forms.map((form) => ({ ...form, title: form.enum ? "from a list" : typeName(form.type) }));
 }
 
-function told(type: RJSFSchema["type"]): string {
+function typeName(type: RJSFSchema["type"]): string {
   const words: Record<string, string> = {
     object: "in parts",
     string: "text",

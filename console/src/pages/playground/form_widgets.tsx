@@ -4,7 +4,7 @@ import { type BaseInputTemplateProps, enumOptionsValueForIndex, type WidgetProps
 import { formatCount } from "../../parts/numbers";
 import { Prose } from "../../parts/prose";
 
-function told(props: WidgetProps) {
+function inputProps(props: WidgetProps) {
   return {
     id: props.id,
     label: props.label,
@@ -25,7 +25,7 @@ export function BaseInput(props: BaseInputTemplateProps) {
   if (!isNumber) {
     return (
       <TextInput
-        {...told(props)}
+        {...inputProps(props)}
         value={props.value ?? ""}
         placeholder={standard(props.schema)}
         onChange={(event) => props.onChange(event.currentTarget.value || undefined)}
@@ -37,7 +37,7 @@ export function BaseInput(props: BaseInputTemplateProps) {
     minimum !== undefined && maximum !== undefined ? `${formatCount(minimum)} to ${formatCount(maximum)}` : undefined;
   return (
     <NumberInput
-      {...told(props)}
+      {...inputProps(props)}
       value={props.value ?? ""}
       placeholder={standard(props.schema) ?? range}
       min={minimum}
@@ -54,7 +54,7 @@ export function BaseInput(props: BaseInputTemplateProps) {
 export function LongText(props: WidgetProps) {
   const most = props.schema.maxLength ?? Number.POSITIVE_INFINITY;
   const excess = [...String(props.value ?? "").trim()].length - most;
-  const common = told(props);
+  const common = inputProps(props);
   return (
     <Textarea
       {...common}
@@ -91,7 +91,7 @@ export function Choice(props: WidgetProps) {
     };
     return (
       <Select
-        {...told(props)}
+        {...inputProps(props)}
         {...select}
         placeholder="model's default"
         clearable={!props.required && props.schema.default === undefined}
@@ -99,7 +99,7 @@ export function Choice(props: WidgetProps) {
     );
   }
   return (
-    <Labelled {...told(props)}>
+    <Labelled {...inputProps(props)}>
       <SegmentedControl
         aria-label={props.label}
         size="xs"
@@ -117,7 +117,7 @@ function Several(props: WidgetProps) {
   const chosen = (props.value as unknown[] | undefined) ?? [];
   return (
     <MultiSelect
-      {...told(props)}
+      {...inputProps(props)}
       data={options.map((option) => option.label)}
       value={options.filter((option) => chosen.includes(option.value)).map((option) => option.label)}
       onChange={(labels) => {
@@ -130,7 +130,7 @@ function Several(props: WidgetProps) {
 
 /** A switch where the default is known; else the choice of leaving it open. */
 export function YesNo(props: WidgetProps) {
-  const common = told(props);
+  const common = inputProps(props);
   if (typeof props.schema.default === "boolean") {
     return (
       <Switch
@@ -159,7 +159,7 @@ export function YesNo(props: WidgetProps) {
   );
 }
 
-function Labelled(props: ReturnType<typeof told> & { children: React.ReactNode }) {
+function Labelled(props: ReturnType<typeof inputProps> & { children: React.ReactNode }) {
   return (
     <div id={props.id} className="labelled">
       <div className="field-label">

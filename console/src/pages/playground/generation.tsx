@@ -11,6 +11,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { formatMoney } from "../../parts/money";
 import { generationSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 import { useCtrlEnter } from "./ctrl_enter";
 import { addJobs, changeDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
@@ -44,7 +45,7 @@ export default function Generation({ model }: { model: Model }) {
   const jobs = drafts.jobs.filter((job) => job.model === model.id);
   return (
     <div className="bench">
-      <section className="card bench-form" aria-label="Request">
+      <section className="card bench-form" aria-label={WORDS.request}>
         {drafts.notices[model.id] && (
           <Alert
             className="notice"
@@ -76,13 +77,13 @@ export default function Generation({ model }: { model: Model }) {
             />
             {Object.keys(params).length > 0 && (
               <Button variant="subtle" color="gray" onClick={() => change({})}>
-                Clear
+                {WORDS.clear}
               </Button>
             )}
           </div>
         </div>
       </section>
-      <section className="bench-results" aria-label="Results">
+      <section className="bench-results" aria-label={WORDS.results}>
         {jobs.map((job) => (
           <JobCard key={job.id} id={job.id} />
         ))}
@@ -151,13 +152,13 @@ function Price(props: { model: Model; params: Params; dry: DryRun | undefined; c
   const isTooMuch = Boolean(dry && dry.budget_left !== null && Number(cost) > Number(dry.budget_left));
   const parts = dry
     ? [
-        cost === null ? "its price is not known" : Number(cost) === 0 ? "free" : `at most ${formatMoney(cost)}`,
+        cost === null ? "unknown price" : Number(cost) === 0 ? "free" : `at most ${formatMoney(cost)}`,
         dry.expected_seconds && `usually ${formatSeconds(dry.expected_seconds.p50)}`,
         dry.budget_left !== null && `${formatMoney(dry.budget_left)} of your budget left`,
       ]
     : ["…"];
   return (
-    <Text size="sm" c={isTooMuch ? "red" : "dimmed"} aria-label="Price" role="status">
+    <Text size="sm" c={isTooMuch ? "red" : "dimmed"} aria-label={WORDS.price} role="status">
       {isTooMuch && "More than your budget allows: "}
       {parts.filter(Boolean).join(" · ")}
     </Text>

@@ -14,6 +14,7 @@ import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds } from "../../parts/time";
 import { toastError } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { nameOf } from "../jobs/job_words";
 import { ShareButton } from "../shares/share_button";
 import { dropJob } from "./drafts";
@@ -49,7 +50,7 @@ function Card({ job }: { job: Job }) {
           <Ago time={job.created_at} />
         </Text>
         <Anchor component={Link} href={`/jobs/${job.id}`} size="xs" underline="always">
-          Job
+          {WORDS.job}
         </Anchor>
         {job.done ? (
           <Tooltip label="Remove from this page">
@@ -65,7 +66,7 @@ function Card({ job }: { job: Job }) {
           </Tooltip>
         ) : (
           <Button size="compact-xs" variant="default" onClick={stop} disabled={job.status === "canceling"}>
-            Cancel
+            {WORDS.cancel}
           </Button>
         )}
       </Group>
@@ -77,14 +78,18 @@ function Card({ job }: { job: Job }) {
 function Open({ job }: { job: Job }) {
   const percent = Math.round(job.progress * 100);
   const parts = [
-    job.queue_position ? `${job.queue_position} before it` : null,
+    job.queue_position ? `${job.queue_position} ahead of it` : null,
     frames(job),
     job.eta_seconds ? `about ${formatSeconds(Math.ceil(job.eta_seconds))} left` : null,
   ];
   return (
     <div>
       <Progress.Root size={6} mt="sm" mb={6}>
-        <Progress.Section value={Math.max(percent, 2)} animated={job.status === "running"} aria-label="Progress" />
+        <Progress.Section
+          value={Math.max(percent, 2)}
+          animated={job.status === "running"}
+          aria-label={WORDS.progress}
+        />
       </Progress.Root>
       <Group justify="space-between">
         <Text size="sm" aria-live="polite">
@@ -128,7 +133,7 @@ function Ended({ job }: { job: Job }) {
       </Group>
       {job.warnings.length > 0 && (
         <details className="warnings">
-          <summary>{job.warnings.length === 1 ? "1 remark" : `${job.warnings.length} remarks`}</summary>
+          <summary>{job.warnings.length === 1 ? "1 warning" : `${job.warnings.length} warnings`}</summary>
           <ul>
             {job.warnings.map((warning) => (
               <li key={warning}>

@@ -1,6 +1,7 @@
 import { SegmentedControl, Select, type SelectProps, Text } from "@mantine/core";
 import type { Model } from "../../api/shapes";
 import { firstOf, KINDS, kindOrder } from "../../parts/model_order";
+import { WORDS } from "../../vocabulary";
 
 /** First the kind, then the model; those that a newcomer sees first come first. */
 export function ModelPicker({
@@ -28,7 +29,7 @@ export function ModelPicker({
         />
       )}
       <Select
-        aria-label="Model"
+        aria-label={WORDS.model}
         searchable={those.length > 8}
         className="model-picker"
         value={chosen.id}

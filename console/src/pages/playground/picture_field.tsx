@@ -7,6 +7,7 @@ import type { FileRecord } from "../../api/shapes";
 import { formatBytes } from "../../parts/numbers";
 import { fetchSamplePicture, SAMPLE_PATH } from "../../parts/samples/sample_picture";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { rememberPicture, usePicture } from "./pictures";
 
 interface Picture {
@@ -122,7 +123,7 @@ export function PictureField(props: FieldProps) {
                     Choose another
                   </Button>
                   <Button size="compact-xs" variant="subtle" color="red" onClick={() => set(undefined)}>
-                    Remove
+                    {WORDS.remove}
                   </Button>
                 </Group>
               </div>

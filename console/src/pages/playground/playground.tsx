@@ -12,6 +12,7 @@ import { firstOf } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import { BatchButton, useBatchModels } from "../batch/batch_mode";
 import "./playground.css";
+import { WORDS } from "../../vocabulary";
 import { changeDrafts, getDrafts, useDrafts } from "./drafts";
 import { ModelPicker } from "./model_picker";
 
@@ -27,7 +28,7 @@ export default function Playground() {
   const models = useModels();
   if (models.error) {
     return (
-      <Page title="Playground">
+      <Page title={WORDS.playground}>
         <ErrorNotice error={models.error} onRetry={() => void models.refetch()} />
       </Page>
     );
@@ -35,7 +36,7 @@ export default function Playground() {
   if (!models.data) return <PageLoading />;
   if (models.data.length === 0) {
     return (
-      <Page title="Playground">
+      <Page title={WORDS.playground}>
         <EmptyState title="No models for this key" icon="models">
           This key may be limited to some models. Ask your administrator, or create another key with{" "}
           <code className="mono">penstock key create</code>.
@@ -64,7 +65,7 @@ function Bench({ models }: { models: Model[] }) {
   const choose = (id: string) => navigate(`/playground/${encodeURIComponent(id)}`);
   return (
     <Page
-      title="Playground"
+      title={WORDS.playground}
       actions={
         <>
           {!batch.isOn && <ModelPicker models={models} chosen={model} onChoose={choose} />}

@@ -5,10 +5,11 @@ import { CodeTabs } from "../../parts/code_tabs";
 import { SHOW_CODE } from "../../parts/first_steps/first_steps";
 import type { Samples } from "../../parts/samples/samples";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 
 /** The button and what it opens: this very request as complete programs. */
 export function ShowCode({ samples, note }: { samples: () => Samples; note?: string | undefined }) {
-  return <CodeDialog note={note}>{() => <CodeTabs samples={samples()} label="Code" />}</CodeDialog>;
+  return <CodeDialog note={note}>{() => <CodeTabs samples={samples()} label={WORDS.code} />}</CodeDialog>;
 }
 
 /** Like `ShowCode`, for a request that can be sent in several dialects. */
@@ -24,7 +25,7 @@ function Dialects({ samples }: { samples: Record<string, Samples> }) {
       {titles.length > 1 && (
         <SegmentedControl aria-label="Dialect" data={titles} value={title} onChange={setTitle} mb="sm" />
       )}
-      <CodeTabs key={title} samples={samples[title] ?? {}} label="Code" />
+      <CodeTabs key={title} samples={samples[title] ?? {}} label={WORDS.code} />
     </>
   );
 }
@@ -38,7 +39,7 @@ function CodeDialog({ children, note }: { children: () => ReactNode; note?: stri
   return (
     <>
       <Button variant="default" leftSection={<Icon name="code" size={16} />} onClick={open}>
-        Show code
+        {WORDS.showCode}
       </Button>
       <Modal
         opened={opened}

@@ -3,6 +3,7 @@ import { call } from "../../api/call";
 import type { Share } from "../../api/shapes";
 import { ConfirmButton } from "../../parts/confirm";
 import { toast } from "../../parts/toasts";
+import { WORDS } from "../../vocabulary";
 
 /** Ends a link after a question, as it cannot be brought back. */
 export function RevokeButton({ link }: { link: Share }) {
@@ -14,7 +15,7 @@ export function RevokeButton({ link }: { link: Share }) {
   };
   return (
     <ConfirmButton
-      label="Revoke"
+      label={WORDS.revoke}
       question="Revoke this link?"
       deed="Revoke the link"
       size="compact-sm"

@@ -14,24 +14,30 @@ import { RevokeButton } from "./revoke_button";
 import { formatEnd } from "./share_words";
 import "../jobs/jobs.css";
 import "./shares.css";
+import { WORDS } from "../../vocabulary";
 
 export default function Shares() {
   const links = useListPage<Share>(["shares", "list"], "/api/v1/shares", {}, 60_000);
   return (
-    <Page title="Shared links" about="Public links to your outputs that work now, newest first.">
+    <Page title={WORDS.sharedLinks} about="Public links to your outputs that work now, newest first.">
       <Listing query={links} empty={<NoneYet />}>
         {(rows, stale) => (
           <DataTable
-            label="Shared links"
+            label={WORDS.sharedLinks}
             rows={rows}
             rowKey={(link) => link.id}
             stale={stale}
             columns={[
-              { title: "Output", cell: (link) => <SharedJob link={link} /> },
-              { title: "Input", cell: (link) => (link.include_input ? "Shown" : "Hidden"), tight: true, wide: true },
-              { title: "Created", cell: (link) => <Ago time={link.created_at} />, tight: true, wide: true },
-              { title: "Expires", cell: (link) => <Ago time={link.expires_at} />, tight: true, wide: true },
-              { title: "Action", cell: (link) => <RevokeButton link={link} />, end: true, tight: true },
+              { title: WORDS.output, cell: (link) => <SharedJob link={link} /> },
+              {
+                title: WORDS.input,
+                cell: (link) => (link.include_input ? "Shown" : "Hidden"),
+                tight: true,
+                wide: true,
+              },
+              { title: WORDS.created, cell: (link) => <Ago time={link.created_at} />, tight: true, wide: true },
+              { title: WORDS.expires, cell: (link) => <Ago time={link.expires_at} />, tight: true, wide: true },
+              { title: WORDS.action, cell: (link) => <RevokeButton link={link} />, end: true, tight: true },
             ]}
           />
         )}

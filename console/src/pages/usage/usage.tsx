@@ -5,10 +5,11 @@ import { EmptyState } from "../../parts/empty_state";
 import { Panel } from "../../parts/facts";
 import { Page } from "../../parts/page";
 import { Statement } from "../../parts/statement/statement";
+import { WORDS } from "../../vocabulary";
 
 export default function Usage() {
   return (
-    <Page title="Usage" about="Usage and cost of this account. Days are in UTC.">
+    <Page title={WORDS.usage} about="Usage and cost of this account. Days are in UTC.">
       <Statement
         path="/api/v1/usage"
         queryKey={["usage"]}

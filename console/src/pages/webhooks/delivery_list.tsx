@@ -6,6 +6,7 @@ import { Deliveries } from "../../parts/deliveries";
 import { Panel } from "../../parts/facts";
 import { Listing } from "../../parts/listing";
 import { useListPage } from "../../parts/paging";
+import { WORDS } from "../../vocabulary";
 
 const STATES = ["all", "pending", "delivered", "failed"];
 
@@ -15,10 +16,10 @@ export function DeliveryList({ path, toOne = false }: { path: string; toOne?: bo
   const deliveries = useListPage<Delivery>(["webhooks", path], path, { status: status === "all" ? null : status });
   return (
     <Panel
-      title="Deliveries"
+      title={WORDS.deliveries}
       tools={
         <SegmentedControl
-          aria-label="Which deliveries"
+          aria-label="Filter deliveries"
           size="xs"
           data={STATES}
           value={status}

@@ -7,6 +7,7 @@ import { ConfirmButton } from "../../parts/confirm";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Panel } from "../../parts/facts";
 import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
 
 interface Secret {
   secret: string;
@@ -30,13 +31,13 @@ export function JobsSecret() {
   return (
     <Panel title="Webhooks of single requests">
       <Text size="sm" c="dimmed" mb="sm">
-        A generation may bring its own along: <code className="mono">"webhook": {'{"url": "https://…"}'}</code>. What it
-        is told is signed with one secret of the account.
+        A generation request can name its own webhook: <code className="mono">"webhook": {'{"url": "https://…"}'}</code>
+        . These messages are signed with one secret of the account.
       </Text>
       {error !== null && <ErrorNotice error={error} />}
       {shown && (
         <>
-          <CodeBlock code={shown.secret} label="The secret" />
+          <CodeBlock code={shown.secret} label={WORDS.theSecret} />
           {shown.former_secret_until && (
             <Text size="sm" c="dimmed" mt={6}>
               The old secret also signs, and ends <Ago time={shown.former_secret_until} />.
@@ -55,13 +56,13 @@ export function JobsSecret() {
           </Button>
         )}
         <ConfirmButton
-          label="Rotate"
+          label={WORDS.rotate}
           question="Replace the secret for single requests?"
           deed="Rotate"
           size="compact-sm"
           onConfirm={rotate}
         >
-          For 24 hours messages carry two signatures, by the new secret and by the former.
+          For 24 hours messages carry two signatures, one by the new and one by the old secret.
         </ConfirmButton>
       </Group>
     </Panel>

@@ -2,14 +2,14 @@
 import type { Webhook } from "../../api/shapes";
 
 export const EVENTS: { type: string; about: string }[] = [
-  { type: "job.succeeded", about: "its outputs are here" },
-  { type: "job.failed", about: "it cannot be done" },
-  { type: "job.canceled", about: "it was stopped" },
-  { type: "job.expired", about: "its time ran out" },
-  { type: "job.queued", about: "it was accepted" },
-  { type: "job.started", about: "it was taken up" },
-  { type: "job.progress", about: "anything else changed; often" },
-  { type: "budget.threshold", about: "50, 80 or 100 % of a budget are used" },
+  { type: "job.succeeded", about: "the job succeeded and its outputs are stored" },
+  { type: "job.failed", about: "the job failed" },
+  { type: "job.canceled", about: "the job was canceled" },
+  { type: "job.expired", about: "the job ran out of time" },
+  { type: "job.queued", about: "the job was accepted" },
+  { type: "job.started", about: "the job was started" },
+  { type: "job.progress", about: "any other change; many events" },
+  { type: "budget.threshold", about: "50, 80 or 100 % of a budget is used" },
 ];
 
 /** Default events. */

@@ -4,6 +4,7 @@ import { type FormEvent, useState } from "react";
 import { call } from "../../api/call";
 import type { Webhook, WebhookWithSecret } from "../../api/shapes";
 import { ErrorNotice } from "../../parts/error_notice";
+import { WORDS } from "../../vocabulary";
 import { EVENTS, USUAL } from "./webhook_events";
 
 interface Props {
@@ -62,7 +63,7 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
           value={url}
           onChange={(event) => setUrl(event.currentTarget.value)}
         />
-        <Checkbox.Group label="Events" description="Events to send" value={events} onChange={setEvents}>
+        <Checkbox.Group label={WORDS.events} description="Events to send" value={events} onChange={setEvents}>
           <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="xs" mt="xs">
             {EVENTS.map(({ type, about }) => (
               <Checkbox key={type} value={type} label={type} description={about} />
@@ -79,7 +80,7 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
         {error !== null && <ErrorNotice error={error} />}
         <Group justify="flex-end" gap="xs">
           <Button variant="default" onClick={onClose}>
-            Not now
+            {WORDS.cancel}
           </Button>
           <Button type="submit" loading={busy} disabled={!url.trim() || events.length === 0}>
             {webhook ? "Save" : "Create"}

@@ -13,6 +13,7 @@ import { SecretOnce } from "../../parts/secret_once";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { DeliveryList } from "./delivery_list";
 import { JobsSecret } from "./jobs_secret";
 import { standingOf } from "./webhook_events";
@@ -34,7 +35,7 @@ export function WebhookList() {
   };
   return (
     <Page
-      title="Webhooks"
+      title={WORDS.webhooks}
       about="URLs that receive signed events."
       actions={
         <Button leftSection={<Icon name="plus" size={16} />} onClick={open}>
@@ -68,7 +69,7 @@ export function WebhookList() {
 function Table({ webhooks }: { webhooks: Webhook[] }) {
   return (
     <DataTable
-      label="Webhooks"
+      label={WORDS.webhooks}
       rows={webhooks}
       rowKey={(webhook) => webhook.id}
       columns={[
@@ -87,9 +88,9 @@ function Table({ webhooks }: { webhooks: Webhook[] }) {
             </>
           ),
         },
-        { title: "State", cell: (webhook) => <Standing webhook={webhook} />, tight: true },
-        { title: "Events", cell: (webhook) => <Events events={webhook.events} />, wide: true },
-        { title: "Made", cell: (webhook) => <Ago time={webhook.created_at} />, end: true, wide: true },
+        { title: WORDS.status, cell: (webhook) => <Standing webhook={webhook} />, tight: true },
+        { title: WORDS.events, cell: (webhook) => <Events events={webhook.events} />, wide: true },
+        { title: WORDS.created, cell: (webhook) => <Ago time={webhook.created_at} />, end: true, wide: true },
       ]}
     />
   );
@@ -117,7 +118,12 @@ function NoneYet({ onMake }: { onMake: () => void }) {
   -H "Authorization: Bearer $PENSTOCK_API_KEY" -H "Content-Type: application/json" \\
   -d '{"url": "https://example.com/penstock", "events": ["job.succeeded", "job.failed"]}'`;
   return (
-    <EmptyState title="No webhooks yet" icon="webhooks" code={code} action={{ label: "Create one", onClick: onMake }}>
+    <EmptyState
+      title="No webhooks yet"
+      icon="webhooks"
+      code={code}
+      action={{ label: WORDS.createOne, onClick: onMake }}
+    >
       Receive an event when a job changes, instead of polling. Each message is signed, retried for some hours if it
       fails, and listed here with your receiver's answer. To receive on this machine, the operator sets{" "}
       <code className="mono">fetch.allow_networks = ["127.0.0.0/8"]</code>.

@@ -17,6 +17,7 @@ import { StateBadge } from "../../parts/state_badge";
 import { Ago } from "../../parts/time";
 import { toast, toastError } from "../../parts/toasts";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { DeliveryList } from "./delivery_list";
 import { receiverCode } from "./receiver_code";
 import { standingOf } from "./webhook_events";
@@ -31,7 +32,7 @@ export function WebhookPage({ id }: { id: string }) {
   if (webhook.data) return <Whole webhook={webhook.data} path={path} />;
   if (!webhook.error) return <PageLoading />;
   return (
-    <Page title="Webhook" back={<BackTo to="/webhooks">Webhooks</BackTo>}>
+    <Page title="Webhook" back={<BackTo to="/webhooks">{WORDS.webhooks}</BackTo>}>
       <ErrorNotice error={webhook.error} onRetry={() => void webhook.refetch()} />
     </Page>
   );
@@ -41,7 +42,7 @@ function Whole({ webhook, path }: { webhook: Webhook; path: string }) {
   const { state, why } = standingOf(webhook);
   return (
     <Page
-      back={<BackTo to="/webhooks">Webhooks</BackTo>}
+      back={<BackTo to="/webhooks">{WORDS.webhooks}</BackTo>}
       title={webhook.description || new URL(webhook.url).host}
       about={<StateBadge state={state} />}
       actions={<Actions webhook={webhook} path={path} />}
@@ -57,16 +58,16 @@ function Whole({ webhook, path }: { webhook: Webhook; path: string }) {
           <DeliveryList path={`${path}/deliveries`} toOne />
         </div>
         <div>
-          <Panel title="Facts">
+          <Panel title={WORDS.details}>
             <Facts
               facts={[
-                ["Id", <Identifier key="id" id={webhook.id} />],
+                [WORDS.id, <Identifier key="id" id={webhook.id} />],
                 ["URL", webhook.url],
-                ["Events", <Lines key="events" lines={webhook.events} />],
-                ["Made", <Ago key="made" time={webhook.created_at} />],
+                [WORDS.events, <Lines key="events" lines={webhook.events} />],
+                [WORDS.created, <Ago key="made" time={webhook.created_at} />],
                 ["Failing since", webhook.failing_since && <Ago key="failing" time={webhook.failing_since} />],
                 [
-                  "Former secret",
+                  "Old secret",
                   webhook.former_secret_until && (
                     <span key="former">
                       ends <Ago time={webhook.former_secret_until} />
@@ -133,7 +134,7 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
         Ping
       </Button>
       <Button variant="default" onClick={open}>
-        Change
+        {WORDS.edit}
       </Button>
       <ConfirmButton label="Rotate secret" question="Replace the secret?" deed="Rotate" onConfirm={rotate}>
         For 24 hours messages carry two signatures, one by the new and one by the old secret. Update your receiver in
@@ -149,13 +150,13 @@ function Actions({ webhook, path }: { webhook: Webhook; path: string }) {
         </ConfirmButton>
       )}
       <ConfirmButton
-        label="Delete"
+        label={WORDS.delete}
         question="Delete this webhook?"
         deed="Delete permanently"
         leftSection={<Icon name="trash" size={16} />}
         onConfirm={remove}
       >
-        The webhook, its secret and the list of what it was told are removed.
+        The webhook, its secret and its list of deliveries are deleted.
       </ConfirmButton>
       <WebhookForm
         opened={changing}

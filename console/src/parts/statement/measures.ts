@@ -1,5 +1,6 @@
 /** Measures of a statement that can be plotted, and their sums by day and group. */
 import type { UsageLine } from "../../api/shapes";
+import { WORDS } from "../../vocabulary";
 import { formatMoney } from "../money";
 import { formatCount } from "../numbers";
 
@@ -11,10 +12,10 @@ export interface Measure {
 }
 
 export const MEASURES: Measure[] = [
-  { id: "spend", title: "Spend", of: (line) => Number(line.cost), format: formatMoney },
-  { id: "jobs", title: "Jobs", of: (line) => line.jobs, format: formatCount },
-  { id: "requests", title: "Requests", of: (line) => line.requests, format: formatCount },
-  { id: "tokens", title: "Tokens", of: (line) => line.total_tokens, format: formatCount },
+  { id: "spend", title: WORDS.spend, of: (line) => Number(line.cost), format: formatMoney },
+  { id: "jobs", title: WORDS.jobs, of: (line) => line.jobs, format: formatCount },
+  { id: "requests", title: WORDS.requests, of: (line) => line.requests, format: formatCount },
+  { id: "tokens", title: WORDS.tokens, of: (line) => line.total_tokens, format: formatCount },
 ];
 
 export type Group = "model" | "key" | "vendor" | "kind" | "account";

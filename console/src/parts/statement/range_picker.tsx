@@ -1,4 +1,5 @@
 import { Group, SegmentedControl, TextInput } from "@mantine/core";
+import { WORDS } from "../../vocabulary";
 import { useFilters } from "../address_filters";
 import { dayOf, PRESETS, presetRange, type Range } from "./range";
 
@@ -31,7 +32,7 @@ export function RangePicker() {
       <TextInput
         type="date"
         size="xs"
-        aria-label="From"
+        aria-label={WORDS.from}
         max={range.to}
         value={range.from}
         onChange={(event) => event.currentTarget.value && set({ ...range, from: event.currentTarget.value })}

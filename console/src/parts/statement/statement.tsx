@@ -16,6 +16,7 @@ import { type Group, MEASURES, slotsOf, sumsOf } from "./measures";
 import { isByMonth, stepsOf } from "./range";
 import { RangePicker, useRange } from "./range_picker";
 import "./statement.css";
+import { WORDS } from "../../vocabulary";
 
 interface Props {
   path: "/api/v1/usage" | "/admin/v1/usage";
@@ -50,7 +51,7 @@ export function Statement({ path, groups, queryKey, empty, aside }: Props) {
         <CsvButton path={path} query={query} />
       </div>
       {usage.error && <ErrorNotice error={usage.error} onRetry={() => void usage.refetch()} />}
-      {!usage.data && !usage.error && <Loader type="dots" size="sm" role="status" aria-label="Loading" />}
+      {!usage.data && !usage.error && <Loader type="dots" size="sm" role="status" aria-label={WORDS.loading} />}
       {usage.data && (
         <div className="statement">
           <Told statement={usage.data} group={groupOf(usage.data, group)} empty={empty} />
@@ -97,7 +98,7 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
           names={names}
           slots={slots}
           format={measure.format}
-          label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in all; the table below tells it by ${group}`}
+          label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in total; the table below groups it by ${group}`}
         />
       </Panel>
       <Table statement={statement} group={group} />
@@ -107,10 +108,10 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
 
 function Tiles({ statement: { total } }: { statement: UsageStatement }) {
   const tiles: [string, string][] = [
-    ["Spend", formatMoney(total.cost)],
-    ["Jobs", formatCount(total.jobs)],
+    [WORDS.spend, formatMoney(total.cost)],
+    [WORDS.jobs, formatCount(total.jobs)],
     ["Chat requests", formatCount(total.requests)],
-    ["Tokens", formatCount(total.total_tokens)],
+    [WORDS.tokens, formatCount(total.total_tokens)],
     ["Failed", formatCount(total.failed)],
   ];
   return (
@@ -157,7 +158,7 @@ function Table({ statement, group }: { statement: UsageStatement; group: Group }
           ),
         },
         {
-          title: "Spend",
+          title: WORDS.spend,
           end: true,
           cell: (sum) => (
             <>
@@ -168,9 +169,9 @@ function Table({ statement, group }: { statement: UsageStatement; group: Group }
             </>
           ),
         },
-        { title: "Jobs", cell: (sum) => formatCount(sum.jobs), end: true, wide: true },
-        { title: "Requests", cell: (sum) => formatCount(sum.requests), end: true, wide: true },
-        { title: "Tokens", cell: (sum) => formatCount(sum.tokens), end: true, wide: true },
+        { title: WORDS.jobs, cell: (sum) => formatCount(sum.jobs), end: true, wide: true },
+        { title: WORDS.requests, cell: (sum) => formatCount(sum.requests), end: true, wide: true },
+        { title: WORDS.tokens, cell: (sum) => formatCount(sum.tokens), end: true, wide: true },
         { title: "Failed", cell: (sum) => formatCount(sum.failed), end: true, wide: true },
       ]}
     />
