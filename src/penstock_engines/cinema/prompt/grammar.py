@@ -84,7 +84,8 @@ def find_nouns(
             known_head = index + 1 in covered and tags[index + 1] is Tag.NOUN
             alone = vocabulary.is_name(words[index]) or (known_head and vocabulary.is_word(words[index]))
             if alone or not _is_modifier(tags, index):
-                nouns[index] = _begin_compound(words, tags, {*covered, *inside}, index)
+                describing = {phrase.start for phrase in found if phrase.is_a(Kind.SUBJECT, Kind.PLACE)}
+                nouns[index] = _begin_compound(words, tags, {*covered, *inside} - describing, index)
     return nouns
 
 
@@ -96,7 +97,7 @@ def _is_known(name: range, covered: dict[int, Found]) -> bool:
 
 
 def _begin_compound(words: Sequence[str], tags: Sequence[Tag], covered: set[int], index: int) -> int:
-    """Return the start of a compound: the unknown nouns right before a noun describe it."""
+    """Return the start of a compound: the nouns right before an unknown noun describe it."""
     start = index - (words[index] in PURPOSES and index > 0 and words[index - 1].endswith("ing"))
     while start and tags[start - 1] is Tag.NOUN and start - 1 not in covered:
         start -= 1

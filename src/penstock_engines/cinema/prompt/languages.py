@@ -307,8 +307,13 @@ class _Translator:
             self._text.words.insert(self._last, english[0])
             self._text.sources.insert(self._last, source)
             return
+        is_noun = bool(self._language.endings) and not is_colour and not DETERMINERS.intersection(english)
+        if is_noun and self._ended == len(self._text.words) > 0:
+            self._text.add([","], "")  # two things, not a compound
         self._note(english)
         self._text.add(english, source)
+        if is_noun:
+            self._ended = len(self._text.words)
 
     def _put_symbol(self, symbol: str, source: str) -> None:
         name = (

@@ -14,7 +14,7 @@ from penstock_engines.cinema.prompt.phrases import Found, Kind, is_negated
 from penstock_engines.cinema.prompt.roles import KIN, PLAYERS, STAND_INS, SUBJECT_OF, Nouns, is_noun
 from penstock_engines.cinema.prompt.setting import is_scenery, is_shown_at, places_near
 from penstock_engines.cinema.script import Role, Script
-from penstock_engines.cinema.subjects import SUBJECTS, Habitat
+from penstock_engines.cinema.subjects import SUBJECTS, Motion
 
 NEAR = 0.62
 """Closeness in meaning at which something is offered as the nearest."""
@@ -22,6 +22,7 @@ MAX_LISTED = 40
 EVERYWHERE = frozenset(
     {"sky", "skies", "air", "horizon", "ground", "light", "sun", "cloud", "clouds", "shadow", "shadows"}
 )
+ALIVE = frozenset({Motion.WALK, Motion.RUN, Motion.HOP, Motion.SWIM, Motion.FLY, Motion.HOVER})
 ROOMS = frozenset({"room", "hall", "studio", "pool"})
 COLOURED_THINGS = frozenset(
     (
@@ -80,7 +81,8 @@ def find_omissions(
     nouns_at = {phrase.start for phrase in found if phrase.is_a(Kind.SUBJECT)}
     for phrase in found:
         describes = phrase.is_a(Kind.SUBJECT) and phrase.end in nouns_at and phrase.texts[Kind.SUBJECT] in SUBJECT_OF
-        if phrase.end == phrase.start or phrase.negated or describes or _is_kin(text.words, phrase):
+        inside = any(start <= phrase.start < end for end, start in unknown.items())
+        if phrase.end == phrase.start or phrase.negated or describes or inside or _is_kin(text.words, phrase):
             continue
         shown = _is_shown(phrase, script, nouns, is_thing=_is_thing(text.words, phrase))
         stand_in = _find_stand_in(text.words, phrase, script, nouns, cast) if shown else None
@@ -97,7 +99,7 @@ def find_omissions(
 
 def _is_seen(word: str, script: Script) -> bool:
     """Return whether a noun of no lexicon is seen anyway: at the place, or as a part of a being."""
-    beings = any(role.player.habitat is not Habitat.FIXED or role.player.is_person for role in script.cast)
+    beings = any(role.player.motion in ALIVE or role.player.is_person for role in script.cast)
     worn = any(word in HAS.get(role.subject, ()) for role in script.cast)
     return worn or word in EVERYWHERE or is_shown_at(script.place, word) or (word in PARTS and beings)
 
@@ -108,10 +110,14 @@ def _is_purpose(words: Sequence[str], phrase: Found) -> bool:
     return words[phrase.start] in ROOMS and before.endswith("ing")
 
 
+def _is_loose(place: str) -> bool:
+    return not LOOSE.isdisjoint({place, *singular_forms(place)})
+
+
 def _find_stand_in(words: Sequence[str], phrase: Found, script: Script, nouns: Nouns, cast: Cast | None) -> str | None:
     """Return the name of what is drawn in place of a phrase, if it is only near."""
     place, text = phrase.texts.get(Kind.PLACE), phrase.texts.get(Kind.SUBJECT)
-    if place is not None and text is None and (place in LOOSE or _is_purpose(words, phrase)):
+    if place is not None and text is None and (_is_loose(place) or _is_purpose(words, phrase)):
         named = any(place in {role.subject, *role.player.words} for role in script.cast)
         return None if named or is_shown_at(script.place, place) else script.place
     if text is None:

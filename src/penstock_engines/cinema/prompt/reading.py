@@ -113,7 +113,7 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
         or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
-        cast=tuple(_come_close(found, _keep_proportion(cast[:ROLES_AT_MOST]))),
+        cast=tuple(_come_close(found, cast[:ROLES_AT_MOST])),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
         seed=seed,
@@ -171,11 +171,11 @@ def _is_small(role: Role) -> bool:
 
 
 def _come_close(found: Sequence[Found], cast: Sequence[Role]) -> list[Role]:
-    """Return the cast, with its first role large if the prompt asks for a close-up."""
+    """Return the cast in proportion, or all of it large if the prompt asks for a close-up."""
     texts = {text for phrase in found for text in phrase.texts.values() if not phrase.negated}
-    if not cast or texts.isdisjoint(CLOSE_UPS):
-        return list(cast)
-    return [replace(cast[0], scale=cast[0].scale * CLOSE_UP_SCALE), *cast[1:]]
+    if texts.isdisjoint(CLOSE_UPS):
+        return _keep_proportion(cast)
+    return [replace(role, scale=CLOSE_UP_SCALE) for role in cast]
 
 
 @lru_cache(maxsize=1)

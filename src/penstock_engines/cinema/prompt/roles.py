@@ -57,7 +57,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "cow": "buffalo, buffaloes, yak, yaks",
         "leopard": "cougar, puma, bobcat",
         "ship": "vessel, vessels",
-        "coffee cup": "cup, cups, tea, cup of tea, hot chocolate, cocoa, coffee, espresso, cappuccino, cup of coffee, cups of coffee",
+        "coffee cup": "cup, cups, tea, cup of tea, "
+        "hot chocolate, cocoa, coffee, espresso, cappuccino, cup of coffee, cups of coffee",
         "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, band, "
         "bands, jazz band, rock band, orchestra",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
