@@ -385,3 +385,9 @@ def test_a_storm_has_many_bolts():
     sky = [int((stage.frame(index)[:40].min(axis=2) > 190).sum()) for index in range(8, 88, 2)]
     calm = sorted(sky)[len(sky) // 4]
     assert sum(bright > calm + 15 for bright in sky) >= 3
+
+
+def test_what_a_thing_is_made_of_is_listed(read):
+    reading = read("A fox on a stone road")
+    assert drawn(reading) == {"fox": 1}
+    assert reading.warnings == ("Not drawn: stone (nearest: rock).",)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from penstock_engines.cast.album import Album, open_album
 from penstock_engines.cast.wordbook import ENGLISH, Names, Wordbook, fold, open_wordbook, singular_forms
-from penstock_engines.cinema.prompt.grammar import ARTICLES, NAMING, PURPOSES, Vocabulary, find_nouns
+from penstock_engines.cinema.prompt.grammar import ARTICLES, NAMING, PURPOSES, Vocabulary, find_nouns, is_material
 from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text, list_synonyms
 from penstock_engines.cinema.prompt.lexicon import PREPOSITIONS
@@ -30,7 +30,7 @@ PARTS = frozenset(
         *("head", "nose", "face", "hand", "hands", "eye", "eyes", "ear", "ears", "foot", "feet", "leg", "legs", "hair"),
         *("arm", "arms", "mouth", "tongue", "tooth", "teeth", "tail", "wing", "wings", "fur", "beak", "paw", "paws"),
         *("mane", "feathers", "fin", "fins", "shoulder", "shoulders", "finger", "fingers", "lips"),
-        *("beard", "moustache", "mustache", "tusks", "pouch", "cheeks", "whiskers"),
+        *("beard", "moustache", "mustache", "tusks", "cheeks", "whiskers"),
         *("neck", "belly", "skin", "claws", "snout", "muzzle"),
     )
 )
@@ -165,7 +165,7 @@ def _is_other(words: Sequence[str], index: int, found: Sequence[Found]) -> bool:
     """Return whether a thing is not the one that its name says: a "punching bag", the nose of a snowman."""
     word, before = words[index], words[index - 1] if index else "."
     beings = any(phrase.is_a(Kind.SUBJECT) and not phrase.start <= index < phrase.end for phrase in found)
-    return (word in PURPOSES and before.endswith("ing")) or (word in PARTS and beings)
+    return (word in PURPOSES and before.endswith("ing")) or (word in PARTS and beings) or is_material(words, index)
 
 
 def _is_drawn_better(part: tuple[str, ...], found: Sequence[Found], cast: Cast, symbol: str) -> bool:

@@ -79,6 +79,7 @@ def find_nouns(
             )
     nouns = {name[-1]: name[0] for name in names if not _is_known(name, covered)}
     inside = {index for name in names for index in name}
+    nouns |= {index: index for index in range(len(words)) if index not in covered and is_material(words, index)}
     for index, tag in enumerate(tags):
         if tag is Tag.NOUN and index not in covered and index not in inside:
             known_head = index + 1 in covered and tags[index + 1] is Tag.NOUN
@@ -87,6 +88,11 @@ def find_nouns(
                 describing = {phrase.start for phrase in found if phrase.is_a(Kind.SUBJECT, Kind.PLACE)}
                 nouns[index] = _begin_compound(words, tags, {*covered, *inside} - describing, index)
     return nouns
+
+
+def is_material(words: Sequence[str], index: int) -> bool:
+    """Return whether a word says what the noun after it is made of, as in "stone road"."""
+    return words[index] in _words("materials") and not _ends_noun(words, index)
 
 
 def _is_known(name: range, covered: dict[int, Found]) -> bool:

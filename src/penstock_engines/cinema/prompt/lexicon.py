@@ -112,7 +112,7 @@ VIEWPOINTS: Mapping[str, Camera] = by_phrase(
 PARTICLES: Mapping[str, Particles] = by_phrase(
     {
         Particles.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, "
-        "fairy lights, string lights, magical lights, glowing particles, fairy dust, magic dust, "
+        "fairy lights, magical lights, glowing particles, fairy dust, magic dust, "
         "sparkles, pixie dust, glowing spores",
         Particles.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, "
         "falling petals, blossom, flower petals",

@@ -262,7 +262,6 @@ PEOPLE = (
         "guitarist",
         "singer",
         "busker",
-        "street musician",
         box=(-0.4, -1.12, 0.7, 0.05),
     ),
     _person(
