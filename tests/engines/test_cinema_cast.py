@@ -263,3 +263,131 @@ def test_every_member_of_the_cast_can_be_drawn(cast_weights: Path):
         assert picture[..., 3].max() > 140, subject.name
         assert (picture[..., :3].max(axis=2) <= picture[..., 3]).mean() > 0.98, "premultiplied"
         assert subject.name not in SUBJECTS or not subject.turns or subject.draw is not SUBJECTS[subject.name].draw
+
+
+# -- every noun, and no verb
+
+
+@pytest.mark.parametrize(
+    ("prompt", "listed"),
+    [
+        ("A fox in a forest, steam rising", "Not drawn: steam."),
+        ("A fox on a treadmill belt in a forest", "Not drawn: treadmill belt."),
+        ("A fox with a punching bag in a forest", "Not drawn: punching bag."),
+        ("A duck with a swan swims across a lake", None),
+        ("Foxes and wolves cross a river", None),
+        ("A fox is azure in a forest", None),
+        ("A fox walks through New Orleans in a forest", "Not drawn: New Orleans."),
+        ("A fox reads in a forest, shallow depth of field", None),
+        ("A cat on the rug in a cosy room", None),
+        ("A kangaroo lifts its tail in a meadow", None),
+    ],
+)
+def test_nouns_are_listed_and_verbs_are_not(read, prompt: str, listed: str | None):
+    assert read(prompt).warnings == ((listed,) if listed else ())
+
+
+@pytest.mark.parametrize(
+    ("prompt", "stand_in", "listed"),
+    [
+        ("A barista in a cafe", "cook", "Not drawn: barista (nearest: cook)."),
+        ("A vulture over a desert", "eagle", "Not drawn: vulture (nearest: eagle)."),
+        ("A tennis player on a beach", "tennis", "Not drawn: tennis player (nearest: person playing handball)."),
+    ],
+)
+def test_a_stand_in_is_drawn_and_listed(read, prompt: str, stand_in: str, listed: str):
+    reading = read(prompt)
+    assert stand_in in drawn(reading)
+    assert reading.warnings == (listed,)
+
+
+def test_a_place_that_stands_for_another_is_listed(read):
+    reading = read("A fox on a hill")
+    assert reading.warnings == (f"Not drawn: hill (nearest: {reading.script.place}).",)
+
+
+def test_a_name_is_one_noun_in_its_own_spelling(read):
+    (listed,) = read("Isaac Newton sits in a garden").warnings
+    assert listed == "Not drawn: Isaac Newton."
+
+
+# -- kin and deeds
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cast"),
+    [
+        ("A duck with six ducklings on a pond", {"duck": 1, "young duck": 6}),
+        ("A kangaroo with a joey", {"kangaroo": 1, "young kangaroo": 1}),
+        ("A piglet", {"young pig": 1}),
+        ("A whale and a calf", {"whale": 1, "young whale": 1}),
+    ],
+)
+def test_young_animals_are_small_ones(read, prompt: str, cast: dict[str, int]):
+    roles = read(prompt).script.cast
+    assert {role.subject: role.count for role in roles} == cast
+    young = next(role.player for role in roles if role.subject.startswith("young "))
+    assert young.size < SUBJECTS[young.name.removeprefix("young ")].size
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cast"),
+    [
+        ("A woman knits in a garden", {"woman": 1, "yarn": 1}),
+        ("A mechanic repairs a car", {"mechanic": 1, "wrench": 1, "car": 1}),
+        ("A painting on a beach", {"framed picture": 1}),
+    ],
+)
+def test_a_deed_is_seen_by_its_tool(read, prompt: str, cast: dict[str, int]):
+    assert drawn(read(prompt)) == cast
+
+
+# -- languages with endings and vowel signs
+
+
+@pytest.mark.parametrize(
+    ("prompt", "cast", "place", "warnings"),
+    [
+        ("एक लड़की बगीचे में पतंग उड़ा रही है", {"girl", "kite"}, "blossom garden", ()),
+        ("जंगल में हाथी", {"elephant"}, "forest", ()),
+        ("كلب يجري في الصحراء", {"dog"}, "desert", ()),
+        ("고양이가 숲에서 잔다", {"cat"}, "forest", ()),
+        ("Köpek ormanda yürüyor", {"dog"}, "forest", ()),
+        ("Pies w lesie", {"dog"}, "forest", ()),
+        ("할머니가 바다에서 쟁기를 판다", {"old woman"}, "open sea", ("그리지 않은 것: 쟁기를.",)),
+    ],
+)
+def test_endings_and_vowel_signs(read, prompt: str, cast: set[str], place: str, warnings: tuple[str, ...]):
+    reading = read(prompt)
+    assert set(drawn(reading)) == cast
+    assert reading.script.place == place
+    assert reading.warnings == warnings
+
+
+# -- on the table
+
+
+def test_food_alone_is_seen_from_near(read):
+    near = read("a croissant").script
+    far = read("a croissant in the desert").script
+    assert near.place == "table"
+    assert count_changed(near) > 1.5 * count_changed(far)
+
+
+def count_changed(script: Script) -> int:
+    """Return the number of pixels that the cast covers."""
+    bare = Script(place=script.place, seed=script.seed, camera=script.camera)
+    return int((np.abs(show(script).astype(int) - show(bare)).max(axis=2) > 12).sum())
+
+
+def test_a_storm_has_many_bolts():
+    stage = Stage(Script(place="open sea", weather=Weather.STORM), 160, 90, 96, 24)
+    sky = [int((stage.frame(index)[:40].min(axis=2) > 190).sum()) for index in range(8, 88, 2)]
+    calm = sorted(sky)[len(sky) // 4]
+    assert sum(bright > calm + 15 for bright in sky) >= 3
+
+
+def test_what_a_thing_is_made_of_is_listed(read):
+    reading = read("A fox on a stone road")
+    assert drawn(reading) == {"fox": 1}
+    assert reading.warnings == ("Not drawn: stone (nearest: rock).",)

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt import atlas, roles
+from penstock_engines.cinema.prompt.cast_search import open_cast
+from penstock_engines.cinema.prompt.kinship import YOUNG_PREFIX
 from penstock_engines.cinema.prompt.reading import FREELY, WORDS_ONLY, read_prompt
 from penstock_engines.cinema.script import Camera, Particles, Script, Time, Weather
 from penstock_engines.cinema.subjects import SUBJECTS
@@ -196,12 +198,15 @@ def test_any_text_at_all_makes_a_script_the_stage_can_play(prompt: str):
     script = by_words(prompt)
     assert script.place in PLACES
     assert len(script.cast) <= 3
-    assert all(role.subject in SUBJECTS and role.count >= 1 for role in script.cast)
+    assert all(role.subject.removeprefix(YOUNG_PREFIX) in SUBJECTS and role.count >= 1 for role in script.cast)
     assert by_words(prompt) == script
 
 
-def test_the_atlas_knows_only_what_there_is():
-    assert set(atlas.HOMES) <= set(SUBJECTS)
+def test_the_atlas_knows_only_what_there_is(cast_weights: Path):
+    cast = open_cast(cast_weights)
+    assert cast is not None
+    assert {*atlas.HOMES, *atlas.HAS} <= {*SUBJECTS, *cast.names.name_of.values()}
+    assert {*atlas.SHOWS, *atlas.KIND_HOMES.values()} <= set(PLACES)
     assert set(roles.MORE_WORDS.values()) | roles.ANYONE | roles.RIDERS | set(roles.NATURAL_COLOURS) <= set(SUBJECTS)
     places = {*atlas.HOMES.values(), *atlas.HABITAT_HOMES.values(), *atlas.SUGGESTED.values(), *atlas.REFINED.values()}
     places |= {place for nearby in (*atlas.NEARBY.values(), *atlas.MORE_WORDS.values()) for place in nearby}

@@ -1,6 +1,6 @@
 """Makes the contact sheets in docs/pictures: pictures and the models made of them, prompts and frames of their films.
 
-python tools/docs/contact_sheets.py [models] [films] [overview] [cat]
+python tools/docs/contact_sheets.py [models] [films] [unseen] [overview] [cat]
 """
 
 import argparse
@@ -164,6 +164,36 @@ def make_films(width: int = 384, height: int = 216, frames: int = 96) -> None:
     sheet.save(FOLDER / "films.webp", quality=84, method=6)
 
 
+def make_unseen(width: int = 400, height: int = 225, frames: int = 144, columns: int = 4) -> None:
+    """One frame from the middle of each film that an unseen prompt makes, with the list of what is not drawn."""
+    lines = (Path(__file__).parent / "unseen_prompts.txt").read_text("utf-8").splitlines()[1:]
+    rows = [[cell.strip() for cell in line.split("|")] for line in lines]
+    label = 86
+    sheet = Image.new("RGB", (width * columns, (height + label) * (-(-len(rows) // columns))), PAPER)
+    pen = ImageDraw.Draw(sheet)
+    for number, (name, before, now, prompt) in enumerate(rows):
+        reading = read_prompt(prompt, people=True, weights=WEIGHTS)
+        frame = Stage(reading.script, width * 2, height * 2, frames, 24).frame(frames // 2)
+        left, top = number % columns * width, number // columns * (height + label)
+        small = cv2.resize(frame, (width, height), interpolation=cv2.INTER_AREA)
+        sheet.paste(Image.fromarray(cv2.cvtColor(small, cv2.COLOR_BGR2RGB)), (left, top))
+        title = textwrap.wrap(f"{name}. {prompt}", 58)
+        note = textwrap.wrap(" ".join(reading.warnings) or "Nothing is listed.", 64)
+        pen.text((left + 6, top + height + 3), "\n".join(title), fill=(20, 22, 28), font=_load_font(12))
+        below = top + height + 20 + 15 * len(title)
+        pen.text((left + 6, below - 15), f"before {before}, now {now}", fill=INK, font=_load_font(11))
+        pen.text((left + 6, below), "\n".join(note), fill=(120, 50, 40), font=_load_font(11))
+    sheet.save(FOLDER / "unseen_prompts.webp", quality=84, method=6)
+
+
+def _load_font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """Return a font with Arabic letters, if the machine has one."""
+    try:
+        return ImageFont.truetype("DejaVuSans.ttf", size)
+    except OSError:
+        return ImageFont.load_default(size)
+
+
 def make_overview(side: int = 288) -> None:
     """A row of models above a row of films."""
     height = side * 9 // 16
@@ -196,7 +226,7 @@ def make_cat() -> None:
     sheet.save(FOLDER / "cat-model.webp", quality=86, method=6)
 
 
-MAKERS = {"models": make_models, "films": make_films, "overview": make_overview, "cat": make_cat}
+MAKERS = {"models": make_models, "films": make_films, "unseen": make_unseen, "overview": make_overview, "cat": make_cat}
 
 
 def main() -> None:

@@ -56,12 +56,17 @@ SCENES: Mapping[str, str] = MappingProxyType(
 
 
 def fold(text: str) -> str:
-    """Return a text in lower case and without accents on Latin, Greek and Cyrillic letters."""
+    """Return a text in lower case and without accents on Latin, Greek, Cyrillic, Hebrew and Arabic letters."""
     letters = unicodedata.normalize("NFKC", text).casefold()
     if any("\u3040" <= letter <= "\u9fff" or "\uac00" <= letter <= "\ud7a3" for letter in letters):
         return letters
-    plain = (letter for letter in unicodedata.normalize("NFD", letters) if unicodedata.category(letter) != "Mn")
+    plain = (letter for letter in unicodedata.normalize("NFD", letters) if not _is_accent(letter))
     return " ".join("".join(plain).replace("-", " ").replace("\u2019", "'").split())
+
+
+def _is_accent(letter: str) -> bool:
+    """Return whether a mark may be left out. The vowel signs of Hindi, Thai and their kin may not."""
+    return unicodedata.category(letter) == "Mn" and letter < "\u0900"
 
 
 class Names:
@@ -113,7 +118,8 @@ class Names:
 
     def find_by_topic(self, word: str) -> str | None:
         """Return the likeliest symbol that has a folded word as a keyword only."""
-        for form in self._forms(word):
+        forms = self._forms(word) if self.language == ENGLISH else (word,)
+        for form in forms:
             topics = self._topics.get(form, [])
             if 0 < len(topics) <= MAX_SHARED:
                 return topics[0]

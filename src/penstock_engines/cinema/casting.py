@@ -1,6 +1,8 @@
 """Casting: the position, size, direction and ground of every actor."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from penstock_engines.cinema.actors import Actor, Wardrobe
 from penstock_engines.cinema.landscape.ridges import paint_hill
@@ -21,6 +23,8 @@ LARGE = 0.4
 """Height from which a thing of the cast stands behind the others."""
 LANES: dict[Habitat, tuple[float, float]] = {Habitat.GROUND: (0.0, 0.2), Habitat.FIXED: (0.0, 0.0)}
 """Lanes of a street for feet, from the far kerb to the near one. The rest is for wheels."""
+NEAR_TABLES: Mapping[str, float] = MappingProxyType({"cafe": 1.25, "table": 1.8})
+"""Places with a table before the camera, and the scale of small things on it."""
 ON_LAND = (Habitat.GROUND, Habitat.ROAD, Habitat.RAIL, Habitat.FIXED)
 SHORES: dict[str, Colour] = {"sea": (226, 196, 142), "city": (150, 148, 150)}
 
@@ -31,15 +35,19 @@ def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
     at = len(scene.planes) if scene.actors_at is None else scene.actors_at
     dry = place.surface is Surface.WATER and any(role.player.habitat in ON_LAND for role in roles)
     shore = _lay_shore(scene, place, at) if dry else None
+    front: list[tuple[float, Actor]] = []
     afloat: list[tuple[float, Actor]] = []
     ashore: list[tuple[float, Actor]] = []
     first = 0
     taken = 0
     for role in roles:
-        subject = replace(role.player, size=min(MAX_SIZE, role.player.size * role.scale))
+        laid = NEAR_TABLES.get(place.name, 0.0) if _is_laid(role.player) else 0.0
+        subject = replace(role.player, size=min(MAX_SIZE, role.player.size * role.scale * (laid or 1.0)))
         on_shore = shore is not None and subject.habitat in ON_LAND
         floor = shore if shore is not None and on_shore else _choose_lane(scene.floor, subject, place.surface)
-        if subject.is_bust:
+        if laid and place.name == "cafe":
+            floor = Floor(scene.view.bottom - 0.02, scene.view.bottom - 0.01, 0.85)
+        elif subject.is_bust:
             floor = Floor(scene.view.bottom + 0.03, scene.view.bottom + 0.04, floor.depth)
         elif role.sprite and subject.habitat is Habitat.FIXED and subject.size > LARGE:
             floor = replace(floor, near=floor.far)
@@ -48,13 +56,19 @@ def cast_actors(scene: Scene, place: Place, seconds: float) -> None:
         spots = [first * SPOTS[(taken + number) % len(SPOTS)] for number in range(max(1, min(7, role.count)))]
         surface = Surface.GROUND if on_shore else place.surface
         actors = _cast_role(scene, role, Setting(subject, floor, surface, seconds, ahead), spots)
-        (ashore if on_shore else afloat).extend(actors)
+        (front if subject.is_bust or (laid and place.name == "cafe") else ashore if on_shore else afloat).extend(actors)
         taken += len(actors)
     for number, (_, actor) in enumerate(sorted(afloat, key=lambda pair: pair[0])):
         scene.planes.insert(at + number, actor)
     after = at + len(afloat) + (1 if shore is not None else 0)
     for number, (_, actor) in enumerate(sorted(ashore, key=lambda pair: pair[0])):
         scene.planes.insert(after + number, actor)
+    scene.planes.extend(actor for _, actor in front)  # nothing grows before a portrait
+
+
+def _is_laid(subject: Subject) -> bool:
+    """Return whether a thing belongs on a table, as food does."""
+    return subject.habitat is Habitat.FIXED and not subject.is_person and subject.size < LARGE / 1.3
 
 
 def _lay_shore(scene: Scene, place: Place, at: int) -> Floor:

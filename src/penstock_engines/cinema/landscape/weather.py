@@ -89,8 +89,8 @@ class Lightning(Plane):
 
     def __init__(self, view: View, random: Randomness, seconds: float) -> None:
         self._view = view
-        count = max(1, round(seconds / 2.6))
-        slots = (np.arange(count) + random.uniform(0.25, 0.75, count)) * seconds / count
+        count = max(1, round(seconds / 1.1))
+        slots = (np.arange(count) + random.uniform(0.3, 0.6, count)) * seconds / count
         self._when = [float(slot) for slot in slots]
         self._bolts = [self._branch(random, random.uniform(0.15, 0.85) * view.width) for _ in self._when]
 
@@ -99,19 +99,14 @@ class Lightning(Plane):
         for when, bolt in zip(self._when, self._bolts, strict=True):
             power = flash(moment.seconds - when)
             if power > 0.15:
-                points = np.round(bolt * 16).astype(np.int32)
-                x, y = bolt[len(bolt) // 2]
+                main, *twigs = (np.round(line * 16).astype(np.int32) for line in bolt)
+                x, y = bolt[0][len(bolt[0]) // 2]
                 shine(frame, float(x), float(y), self._view.unit * 0.6, (150, 160, 230), 0.7 * power)
                 tone = (255, int(215 + 30 * power), int(200 + 50 * power))
-                cv2.polylines(
-                    frame,
-                    [points],
-                    isClosed=False,
-                    color=tone,
-                    thickness=max(2, round(self._view.unit / 260)),
-                    lineType=cv2.LINE_AA,
-                    shift=4,
-                )
+                thick = max(2, round(self._view.unit / 180))
+                cv2.polylines(frame, [main], isClosed=False, color=tone, thickness=thick, lineType=cv2.LINE_AA, shift=4)
+                thin = max(1, thick // 2)
+                cv2.polylines(frame, twigs, isClosed=False, color=tone, thickness=thin, lineType=cv2.LINE_AA, shift=4)
 
     def light_up(self, frame: Frame, moment: Moment) -> None:
         """Brighten the whole frame."""
@@ -119,17 +114,26 @@ class Lightning(Plane):
         if power > 0.02:
             cv2.convertScaleAbs(frame, dst=frame, alpha=1 + 0.5 * power, beta=18 * power)
 
-    def _branch(self, random: Randomness, x: float) -> NDArray[np.float64]:
+    def _branch(self, random: Randomness, x: float) -> list[NDArray[np.float64]]:
+        """Return the points of a bolt and of its twigs."""
         steps = 14
         y = np.linspace(-5, self._view.horizon, steps)
-        return np.stack([x + np.cumsum(random.uniform(-1, 1, steps)) * self._view.unit * 0.028, y], axis=1)
+        main = np.stack([x + np.cumsum(random.uniform(-1, 1, steps)) * self._view.unit * 0.028, y], axis=1)
+        twigs: list[NDArray[np.float64]] = []
+        for start, side in ((4, 1), (7, -1), (9, 1)):
+            reach = np.arange(5) * side * self._view.unit * random.uniform(0.012, 0.03)
+            bend = np.cumsum(random.uniform(-0.5, 0.5, 5)) * self._view.unit * 0.02
+            twigs.append(
+                np.stack([main[start, 0] + reach + bend - bend[0], y[start] + (y[1] - y[0]) * np.arange(5)], axis=1)
+            )
+        return [main, *twigs]
 
 
 def flash(age: float) -> float:
     """Return the brightness of a bolt: two beats, then dark."""
-    if not 0 <= age < 0.5:
+    if not 0 <= age < 0.6:
         return 0.0
-    return math.exp(-age * 9) if age < 0.14 else 0.75 * math.exp(-(age - 0.14) * 10)
+    return math.exp(-age * 6) if age < 0.16 else 0.85 * math.exp(-(age - 0.16) * 5)
 
 
 class Flash(Plane):

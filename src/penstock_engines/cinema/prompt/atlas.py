@@ -80,17 +80,28 @@ MORE_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "sofa": ("cosy room",),
         "couch": ("cosy room",),
         "bed": ("cosy room",),
-        "desk": ("cosy room",),
-        "office": ("cosy room",),
         "windowsill": ("cosy room",),
+        "waiting room": ("hall",),
+        "garage": ("hall",),
+        "courtroom": ("hall",),
+        "gallery": ("hall",),
+        "greenhouse": ("blossom garden",),
+        "river bed": ("river valley",),
+        "riverbed": ("river valley",),
+        "sea bed": ("coral reef",),
+        "market square": ("city street", "village"),
+        "tennis court": ("flower meadow",),
+        "football pitch": ("flower meadow",),
+        "football field": ("flower meadow",),
+        "grass": ("flower meadow",),
+        "blade of grass": ("flower meadow",),
+        "blades of grass": ("flower meadow",),
         "window": ("cosy room", "cafe"),
-        "table": ("cafe",),
         "bar": ("cafe",),
         "pub": ("cafe",),
         "club": ("concert",),
         "theatre": ("concert",),
         "theater": ("concert",),
-        "festival": ("concert",),
         "launch pad": ("desert",),
         "launch": ("desert", "space"),
         "launching": ("desert", "space"),
@@ -106,17 +117,20 @@ HOMES: Mapping[str, str] = by_phrase(
         "above the clouds": "aeroplane, propeller plane, airship, hot-air balloon",
         "alien planet": "alien",
         "arctic": "penguin, polar bear",
-        "beach": "crab, seagull, ball",
-        "blossom garden": "butterfly, bee, ladybird, dragonfly, peacock, cherry tree, fountain, statue, rose",
-        "cafe": "coffee cup, teapot, cake, pizza, apple, ice cream, chef",
+        "beach": "crab, seagull",
+        "blossom garden": "butterfly, bee, lady beetle, dragonfly, peacock, cherry tree, fountain, statue",
+        "cafe": "chef, cook",
+        "hall": "health worker, mechanic, teacher, scientist, judge, factory worker, person fencing, people wrestling",
+        "table": "coffee cup",
         "castle": "knight, king, princess, dragon, wizard, samurai, ghost, witch, crown",
-        "cave": "bat, diamond",
-        "city street": "bus, taxi, tram, woman with an umbrella, skateboarder",
-        "concert": "musician, dancer, guitar",
-        "cosy room": "cat, kitten, mouse, book, candle, clock, gramophone, piano, gift, christmas tree",
+        "cave": "bat, gem stone",
+        "city street": "police officer, firefighter, construction worker, detective, guard, "
+        "bus, taxi, tram, woman with an umbrella, skateboarder",
+        "concert": "musician, dancer",
+        "cosy room": "cat, kitten, mouse, candle, gramophone, piano, wrapped gift, Christmas tree",
         "deep sea": "submarine, octopus, jellyfish",
         "desert": "camel, cactus",
-        "farm": "cow, pig, chicken, sheep, tractor, farmer, windmill, pumpkin",
+        "farm": "cow, pig, chicken, sheep, tractor, farmer, windmill, jack-o-lantern",
         "forest": "deer, fox, bear, wolf, owl, squirrel, mushroom, monster, tent, campfire, cabin",
         "jungle": "tiger, monkey, parrot, panda, hummingbird, dinosaur",
         "mountain lake": "duck, swan, rowing boat, canoe, flamingo, fisherman",
@@ -186,6 +200,120 @@ REFINED: Mapping[tuple[str, Particles | Weather], str] = MappingProxyType(
     {("forest", Particles.LEAVES): "autumn forest", ("forest", Weather.FOG): "misty pines"}
 )
 """The variant of a place in a season or weather."""
+LOOSE = frozenset(
+    (
+        *("bridge", "alley", "alleyway", "market", "market square", "hill", "hillside", "orchard", "vineyard", "canal"),
+        *("rice terraces", "pool", "swamp", "cliff", "crossroads", "traffic jam", "tundra", "igloo", "shipwreck"),
+        *("black hole", "asteroid", "ruins", "tunnel", "airport", "temple", "launch pad", "ravine"),
+        *("waiting room", "garage", "courtroom", "museum"),
+        *("gallery", "greenhouse", "tennis court", "football pitch", "football field", "dungeon"),
+        *("workshop", "laboratory", "classroom", "office", "gym", "studio", "clinic", "warehouse", "hospital ward"),
+        *("desk", "workbench", "library", "palace", "mine", "aquarium", "bar", "pub"),
+        *("theatre", "theater", "club", "station", "bakery", "bedroom", "mordor", "niagara", "iguazu"),
+        *("bamboo", "bamboo forest", "tokyo", "new york", "manhattan", "maldives", "hawaii"),
+        *("saturn", "jupiter", "earth", "planet", "mariana trench", "blade runner", "heaven", "sunflower field"),
+    )
+)
+"""Words for places whose scene is only near. They are listed, with the place that stands for them."""
+SHOWS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        place: frozenset(text.split())
+        for place, text in {
+            "cosy room": "window curtain fireplace fire armchair rug carpet bookshelf shelf candle wall floor",
+            "cafe": "window lamp shelf jar table vase flower counter floor wall cup",
+            "table": "window wall table",
+            "hall": "window wall floor lamp bench",
+            "concert": "curtain spotlight speaker audience crowd stage floor light",
+            "city street": "building house shop lamp tree pavement sidewalk awning window street road",
+            "highway": "road mountain tree asphalt",
+            "village": "house roof church tree meadow",
+            "castle": "tower flag house hill tree wall",
+            "farm": "windmill barn house field tree wheat",
+            "beach": "sea water wave palm sand",
+            "open sea": "water wave horizon",
+            "tropical island": "sea water palm sand",
+            "harbour": "house water pier lamp light window village boat",
+            "mountain lake": "mountain water tree pine reflection lake",
+            "river valley": "river water tree mountain grass flower",
+            "waterfall": "water rock tree river cliff",
+            "city skyline": "water building window light tree river reflection skyscraper",
+            "neon city": "sign light building street reflection window",
+            "flower meadow": "flower grass tree mountain meadow",
+            "blossom garden": "bridge pond water tree blossom grass river",
+            "alien planet": "crater planet rock mountain moon",
+            "space": "planet star nebula galaxy",
+            "coral reef": "water coral bubble seaweed",
+            "deep sea": "water bubble",
+            "desert": "sand dune",
+            "canyon": "rock cliff sand",
+            "jungle": "vine tree leaf fern",
+            "forest": "tree leaf grass",
+            "autumn forest": "tree leaf",
+            "misty pines": "tree pine",
+            "savanna": "grass tree",
+            "snowy mountains": "snow tree pine mountain rock",
+            "arctic": "ice snow water iceberg",
+            "volcano": "lava rock smoke mountain",
+            "cave": "rock crystal",
+            "railway": "rail track train tree",
+        }.items()
+    }
+)
+"""Things that a place shows anyway, in the singular."""
+HAS: Mapping[str, frozenset[str]] = MappingProxyType(
+    {
+        name: frozenset(text.split())
+        for name, text in {
+            "coffee cup": "steam saucer foam",
+            "birthday cake": "candle candles frosting birthday",
+            "dancer": "tutu",
+            "snowman": "nose carrot hat scarf",
+            "pirate ship": "sail sails mast flag",
+            "sailboat": "sail sails mast",
+            "knight": "armour armor sword shield helmet cape",
+            "samurai": "sword armour armor",
+            "teacher": "blackboard",
+            "astronaut": "helmet spacesuit suit",
+            "spaghetti": "meatball meatballs sauce",
+            "health worker": "stethoscope coat",
+            "cook": "spoon hat",
+            "chef": "pan hat",
+            "cooking": "egg pan",
+            "farmer": "pitchfork hat",
+            "wizard": "staff beard hat robe",
+            "witch": "broom hat",
+            "king": "crown cape",
+            "princess": "crown dress gown",
+            "old man": "beard cane stick",
+            "old woman": "cane stick",
+            "fisherman": "rod",
+            "hiker": "backpack",
+            "train": "smoke steam carriage carriages",
+            "house": "door window windows roof chimney garden",
+            "cabin": "door window windows roof chimney",
+            "castle": "tower towers flag flags gate",
+            "wine glass": "wine",
+            "beer mug": "beer foam",
+            "campfire": "flame flames logs",
+            "santa": "sleigh reindeer beard",
+        }.items()
+    }
+)
+"""Things that are seen with a subject."""
+KIND_HOMES: Mapping[range, str] = MappingProxyType(
+    {
+        range(25, 26): "hall",
+        range(26, 27): "castle",
+        range(42, 50): "table",
+        range(63, 65): "table",
+        range(65, 66): "cosy room",
+        range(67, 69): "concert",
+        range(69, 73): "table",
+        range(74, 81): "table",
+        range(81, 82): "cosy room",
+    }
+)
+"""The places where a kind of the cast is at home, by the numbers of kinds."""
 FREE = "abstract"
 WEAK = frozenset(
     {

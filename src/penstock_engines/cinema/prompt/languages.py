@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -13,8 +14,10 @@ from penstock_engines.cast.wordbook import ENGLISH, SCENES, UNSPACED, Names, Wor
 from penstock_engines.cinema.prompt.lexicon import COLOURS
 from penstock_engines.cinema.prompt.phrases import simplify
 
-TOKEN = re.compile(r"[^\W\d_]+|\d+|[.,;:!?、。]")
-MARKS = {"、": ",", "。": "."}
+SIGNS = "".join(chr(code) for code in range(0x300, 0xE50) if unicodedata.category(chr(code)) in {"Mn", "Mc"})
+"""Accents, and the vowel signs of Arabic, Hindi, Thai and their kin. They are parts of words."""
+TOKEN = re.compile(rf"[^\W\d_](?:[^\W\d_]|[{SIGNS}])*|\d+|[.,;:!?、。،।؟]")
+MARKS = {"、": ",", "。": ".", "،": ",", "।": ".", "؟": "."}
 BY_HAND: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys("🐪🐫", "camel"),
@@ -22,23 +25,22 @@ BY_HAND: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys("🚂🚆", "train"),
         **dict.fromkeys("🏡🏘", "house"),
         **dict.fromkeys("☂🌂☔", "umbrella"),
-        **dict.fromkeys("🍦🍨🍧", "ice cream"),
         **dict.fromkeys("🐉🐲", "dragon"),
-        **dict.fromkeys("📖📕📚", "book"),
         "🎹": "piano",
         "✈": "aeroplane",
         "🏍": "motorbike",
-        "🎂": "cake",
-        "🍎": "apple",
-        "🐞": "ladybird",
-        "🎁": "gift",
-        "🏮": "lantern",
         "☕": "coffee",
-        "🛸": "ufo",
         "🦖": "tyrannosaurus",
     }
 )
 """Symbols of things that are drawn by hand under another name."""
+SCRIPTS: Mapping[str, str] = MappingProxyType(
+    {"[\u0900-\u097f]": "hi", "[\u0600-\u06ff]": "ar", "[\u0e00-\u0e7f]": "th", "[\u0590-\u05ff]": "he"}
+)
+"""The commonest language of each script, by its letters."""
+AUXILIARIES = frozenset(map(fold, ("रहा", "रही", "रहे")))
+"""Words of Hindi after a verb."""
+ARABIC_ARTICLES = ("ال", "وال", "بال", "لل", "و", "ب")
 UNKNOWN = "~"
 """Prefix of a word that has no English, so that it is not read as English."""
 PHRASE_WORDS = 4
@@ -67,6 +69,10 @@ class Language:
     words: Mapping[str, str] = field(default_factory=dict[str, str])
     """English by folded word or phrase."""
     small: frozenset[str] = frozenset()
+    endings: tuple[str, ...] = ()
+    """Endings of nouns, the longest first. What is left without them is looked up."""
+    verbal: tuple[str, ...] = ()
+    """Endings of verbs, in languages whose verbs would else be listed as nouns."""
     not_drawn: str = "Not drawn: {words}."
     nearest: str = "nearest: {name}"
 
@@ -82,6 +88,8 @@ class Text:
     """Positions of nouns that have no English."""
     symbols: dict[str, str] = field(default_factory=dict[str, str])
     """Symbols of the cast by words that stand for them only in this text."""
+    names: list[range] = field(default_factory=list[range])
+    """Positions of capitalised names, such as "New Orleans"."""
 
     def add(self, words: Sequence[str], source: str) -> None:
         """Append words that stand for one of the prompt."""
@@ -93,12 +101,14 @@ class Text:
 def read_languages() -> Mapping[str, Language]:
     """Return all languages that have a table or sentences, by code."""
     tables: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
-    languages = {code: Language(code, {}, frozenset(), *texts) for code, texts in tables.pop("others").items()}
+    sentences: dict[str, tuple[str, str]] = tables.pop("others")
+    languages = {code: Language(code, not_drawn=one, nearest=two) for code, (one, two) in sentences.items()}
     for code, table in tables.items():
         words = {fold(word): english for english, text in table.get("words", {}).items() for word in text.split(", ")}
         small = frozenset(fold(word) for word in table["small"].split())
         texts = {name: table[name] for name in ("not_drawn", "nearest") if name in table}
-        languages[code] = Language(code, words, small, **texts)
+        ends = {name: tuple(map(fold, table.get(name, "").split())) for name in ("endings", "verbal")}
+        languages[code] = Language(code, words, small, **ends, **texts)
     return languages
 
 
@@ -115,8 +125,7 @@ def read_text(prompt: str, book: Wordbook | None, is_known: Callable[[Sequence[s
     language = read_languages().get(code) or Language(code)
     text = Text(language)
     if code == ENGLISH:
-        words = simplify(prompt)
-        text.words, text.sources = words, words
+        _put_english(text, prompt)
         return text
     names = book.read(code) if book else None
     english = book.read(ENGLISH) if book else None
@@ -126,6 +135,33 @@ def read_text(prompt: str, book: Wordbook | None, is_known: Callable[[Sequence[s
     else:
         translator.translate(tokens)
     return text
+
+
+def _put_english(text: Text, prompt: str) -> None:
+    """Put the words of an English prompt in their own spelling, and find the names among them."""
+    for token in prompt.split():
+        words = simplify(token + " ")
+        letters = [word for word in words if word.isalpha()]
+        spelled = re.sub(r"^\W+|(?:['\u2019]s)?\W*$", "", token)
+        text.words += words
+        text.sources += [spelled if len(letters) == 1 and word in letters else word for word in words]
+    capital = [word.isalpha() and source[:1].isupper() for word, source in zip(text.words, text.sources, strict=True)]
+    if sum(capital) * 5 < 4 * sum(word.isalpha() for word in text.words):
+        text.names = list(_find_names(text.words, capital))
+
+
+def _find_names(words: Sequence[str], capital: Sequence[bool]) -> Iterator[range]:
+    """Yield the runs of capitalised words. A lone one at the start of a sentence is no name."""
+    start = 0
+    while start < len(words):
+        end = start
+        while end < len(words) and capital[end]:
+            end += 1
+        opens = start == 0 or words[start - 1] in {".", "!", "?", ":"}
+        first = start + (opens and words[start] in read_languages()[ENGLISH].small)
+        if end - first > (1 if opens else 0) and words[first] not in {"i", "pov"}:
+            yield range(first, end)
+        start = max(end, start + 1)
 
 
 def _detect(
@@ -138,6 +174,9 @@ def _detect(
         return "ko"
     if re.search("[\u4e00-\u9fff]", prompt):
         return "zh"
+    by_letters = next((code for letters, code in SCRIPTS.items() if re.search(letters, prompt)), None)
+    if by_letters:
+        return by_letters
     languages = read_languages()
     words = {word for word in folded if word[0].isalpha()}
     small = languages[ENGLISH].small
@@ -177,7 +216,7 @@ class _Translator:
             ends = range(min(len(tokens), start + PHRASE_WORDS), start, -1)
             end = next((end for end in ends if self._put(folded[start:end], tokens[start:end])), None)
             if end is None:
-                self._put_unknown(folded[start], tokens[start])
+                self._put_unknown(folded[start], tokens[start], folded[start + 1 : start + 2])
             start = end or start + 1
 
     def translate_unspaced(self, prompt: str) -> None:
@@ -225,10 +264,31 @@ class _Translator:
         if phrase in self._language.small or phrase.isdigit():
             self._text.add([phrase] if phrase.isdigit() else [], source)
             return True
-        symbol = self._find(phrase, tokens)
+        symbol = None if len(tokens) == 1 and self._is_verb(phrase) else self._find(phrase, tokens)
         if symbol is not None:
             self._put_symbol(symbol, source)
-        return symbol is not None
+            return True
+        if len(tokens) > 1 or not any(self._put([bare], [source]) for bare in self._strip(phrase)):
+            return False
+        self._text.add([","], "")  # a noun with an ending is no part of a compound
+        return True
+
+    def _strip(self, word: str) -> Iterator[str]:
+        """Yield a word without the article or the ending that its language writes together with it."""
+        if self._language.code == "ar":
+            yield from (
+                word[len(part) :] for part in ARABIC_ARTICLES if word.startswith(part) and len(word) > len(part) + 1
+            )
+        for ending in self._language.endings:
+            if word.endswith(ending) and len(word) > len(ending):
+                yield word.removesuffix(ending)
+                return
+
+    def _is_verb(self, word: str) -> bool:
+        """Return whether a word can only be a verb: by its ending, or in Arabic by its first letter."""
+        if self._language.code == "ar":
+            return len(word) > 3 and word[0] in "يت" and word not in self._language.words
+        return len(word) > 1 and word.endswith(self._language.verbal or ("\0",))
 
     def _find(self, phrase: str, tokens: Sequence[str]) -> str | None:
         if self._names is None or (len(phrase) < 2 and phrase[0] < "\u3040"):
@@ -247,8 +307,13 @@ class _Translator:
             self._text.words.insert(self._last, english[0])
             self._text.sources.insert(self._last, source)
             return
+        is_noun = bool(self._language.endings) and not is_colour and not DETERMINERS.intersection(english)
+        if is_noun and self._ended == len(self._text.words) > 0:
+            self._text.add([","], "")  # two things, not a compound
         self._note(english)
         self._text.add(english, source)
+        if is_noun:
+            self._ended = len(self._text.words)
 
     def _put_symbol(self, symbol: str, source: str) -> None:
         name = (
@@ -266,8 +331,9 @@ class _Translator:
         self._text.add(english, source)
         self._ended = len(self._text.words)
 
-    def _put_unknown(self, folded: str, token: str) -> None:
-        if self._is_noun(token):
+    def _put_unknown(self, folded: str, token: str, following: Sequence[str]) -> None:
+        is_verb = self._is_verb(folded) or not AUXILIARIES.isdisjoint(following)
+        if self._is_noun(token) and not is_verb:
             self._text.nouns.add(len(self._text.words))
         self._text.add([UNKNOWN + folded], token)
         self._last = len(self._text.words)
@@ -283,7 +349,8 @@ class _Translator:
     def _is_noun(self, token: str) -> bool:
         if self._language.code == "de":
             return token[0].isupper()
-        return len(token) >= (LETTERS_OF_NOUN if self._has_no_articles else 3) and self._follows_article()
+        fewest = 2 if token[0] >= "\u0590" else LETTERS_OF_NOUN if self._has_no_articles else 3
+        return len(token) >= fewest and self._follows_article()
 
 
 def name_in(language: str, symbol: str, book: Wordbook) -> str:
@@ -291,8 +358,8 @@ def name_in(language: str, symbol: str, book: Wordbook) -> str:
     return book.read(language).name_of.get(symbol) or book.read(ENGLISH).name_of[symbol]
 
 
-def list_synonyms() -> Iterator[tuple[str, str]]:
-    """Yield each English synonym with the cast's name for it."""
-    for name, text in read_english()["same"].items():
+def list_synonyms(table: str) -> Iterator[tuple[str, str]]:
+    """Yield each English word of a table ("same", "near" or "does") with the cast's name for it."""
+    for name, text in read_english()[table].items():
         for word in text.split(", "):
             yield word, name

@@ -112,7 +112,8 @@ VIEWPOINTS: Mapping[str, Camera] = by_phrase(
 PARTICLES: Mapping[str, Particles] = by_phrase(
     {
         Particles.FIREFLIES: "fireflies, firefly, glowworms, glow worms, lightning bugs, glowing insects, "
-        "fairy lights, magical lights, glowing particles, fairy dust, magic dust, sparkles, pixie dust, glowing spores",
+        "fairy lights, magical lights, glowing particles, fairy dust, magic dust, "
+        "sparkles, pixie dust, glowing spores",
         Particles.PETALS: "petals, petal, cherry blossom, cherry blossoms, blossoms, sakura, rose petals, "
         "falling petals, blossom, flower petals",
         Particles.LEAVES: "falling leaves, autumn leaves, fallen leaves, leaves falling, leaves fall, autumn, "
@@ -209,6 +210,7 @@ MASKED = (
     *("sun rays", "rays of light", "rays of sunlight", "light rays", "god rays", "rays of the sun", "ray of light"),
     *("sun ray", "sunny side", "rain barrel", "snow globe", "day care", "night stand", "night gown", "fire fly"),
     *("after the rain", "after rain", "after the storm", "after a storm", "after the snow"),
+    *("depth of field", "shallow depth of field", "film frame", "in frame"),
     *("still life", "right now", "left behind", "cloud nine", "snow cone", "sun glasses", "sun hat", "sun flower"),
 )
 """Phrases whose words have another meaning alone."""
@@ -219,6 +221,6 @@ SMALL_WORDS = _words(
     "between during before after again further just now they them she him you your our ours mine video clip shot "
     "scene footage film movie cinematic realistic photorealistic detailed beautiful stunning epic high quality "
     "resolution ultra hdr render rendered style look looking camera view animation animated make create generate "
-    "show showing shows featuring please want need background foreground frame lens depth field lighting dramatic"
+    "show showing shows featuring please want need background foreground lens lighting dramatic"
 )
 """Words that name neither subject nor place."""

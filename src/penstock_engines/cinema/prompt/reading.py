@@ -11,7 +11,7 @@ from penstock_engines.cast.wordbook import ENGLISH
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.atlas import FREE
 from penstock_engines.cinema.prompt.cast_search import Cast, open_cast, search, search_by_topic
-from penstock_engines.cinema.prompt.grammar import ARTICLES, find_nouns
+from penstock_engines.cinema.prompt.grammar import ARTICLES, Vocabulary, find_nouns
 from penstock_engines.cinema.prompt.guessing import Guess, guess, has_weights
 from penstock_engines.cinema.prompt.kinship import find_young
 from penstock_engines.cinema.prompt.languages import UNKNOWN, Text, read_text
@@ -39,6 +39,7 @@ from penstock_engines.cinema.prompt.setting import (
     find_home,
     fit,
     is_scenery,
+    is_shown_at,
     move_nearby,
     places_near,
     refine_place,
@@ -81,8 +82,8 @@ class _Prompt:
     text: Text
     found: Sequence[Found]
     nouns: Nouns
-    unknown: Sequence[int]
-    """Positions of nouns that nothing is known of."""
+    unknown: Mapping[int, int]
+    """Positions of nouns that nothing is known of, each with the start of its compound."""
     stand_ins: Nouns
     """Members of the cast for words that name a place."""
 
@@ -112,13 +113,13 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
         or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
         or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
-        cast=tuple(_come_close(found, _keep_proportion(cast[:ROLES_AT_MOST]))),
+        cast=tuple(_come_close(found, cast[:ROLES_AT_MOST])),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
         seed=seed,
     )
     omissions = find_omissions(
-        read.text, found, read.unknown, replace(script, cast=(*script.cast, *left_out)), read.nouns
+        read.text, found, read.unknown, replace(script, cast=(*script.cast, *left_out)), read.nouns, members
     )
     if omissions:
         warnings.append(describe(omissions, read.text, members, weights))
@@ -133,7 +134,7 @@ def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> 
     if members:
         phrases = search(text, found, members)
         found = index.add_subjects(phrases).find(text.words)
-        phrases |= dict(search_by_topic(text.words, _unknown_nouns(text, found, members), members, weights))
+        phrases |= dict(search_by_topic(text.words, found, _unknown_nouns(text, found, members), members, weights))
         found = index.add_subjects(phrases).find(text.words)
         nouns |= {" ".join(words): members.make(symbol, " ".join(words), seed) for words, symbol in phrases.items()}
         index = index.add_subjects(phrases)
@@ -147,12 +148,12 @@ def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> 
     return _Prompt(text, found, nouns, _unknown_nouns(text, found, members), stand_ins)
 
 
-def _unknown_nouns(text: Text, found: Sequence[Found], members: Cast | None) -> list[int]:
+def _unknown_nouns(text: Text, found: Sequence[Found], members: Cast | None) -> Mapping[int, int]:
     if text.language.code != ENGLISH:
         known = {index for phrase in found for index in range(phrase.start, phrase.end)}
         tables = (index for index, word in enumerate(text.words) if word.isalpha() and word not in NO_NOUNS)
-        return sorted({*text.nouns, *tables} - known)
-    return find_nouns(text.words, found, members.has if members else lambda _: False)
+        return {index: index for index in sorted({*text.nouns, *tables} - known)}
+    return find_nouns(text.words, found, members.vocabulary if members else Vocabulary(), text.names)
 
 
 def _keep_proportion(cast: Sequence[Role]) -> list[Role]:
@@ -170,11 +171,11 @@ def _is_small(role: Role) -> bool:
 
 
 def _come_close(found: Sequence[Found], cast: Sequence[Role]) -> list[Role]:
-    """Return the cast, with its first role large if the prompt asks for a close-up."""
+    """Return the cast in proportion, or all of it large if the prompt asks for a close-up."""
     texts = {text for phrase in found for text in phrase.texts.values() if not phrase.negated}
-    if not cast or texts.isdisjoint(CLOSE_UPS):
-        return list(cast)
-    return [replace(cast[0], scale=cast[0].scale * CLOSE_UP_SCALE), *cast[1:]]
+    if texts.isdisjoint(CLOSE_UPS):
+        return _keep_proportion(cast)
+    return [replace(role, scale=CLOSE_UP_SCALE) for role in cast]
 
 
 @lru_cache(maxsize=1)
@@ -230,7 +231,7 @@ def _stand_in(read: _Prompt, place: str, cast: Sequence[Role]) -> Iterator[Role]
         if text is None or phrase.negated or phrase.is_a(Kind.SUBJECT) or place in places_near(text):
             continue
         subject = read.stand_ins.get(text)
-        if subject is not None and subject.name not in names:
+        if subject is not None and subject.name not in names and not is_shown_at(place, text):
             names.add(subject.name)
             yield Role(subject.name, sprite=subject)
 

@@ -3,10 +3,12 @@
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from types import MappingProxyType
 from typing import TypeAlias
 
 from penstock_engines.cinema.paint.brush import Colour
+from penstock_engines.cinema.prompt.languages import list_synonyms
 from penstock_engines.cinema.prompt.lexicon import COLOURS, COUNTS, NATURAL, PREPOSITIONS, STOPS, TINTED, by_phrase
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
 from penstock_engines.cinema.script import Role
@@ -55,8 +57,8 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "cow": "buffalo, buffaloes, yak, yaks",
         "leopard": "cougar, puma, bobcat",
         "ship": "vessel, vessels",
-        "coffee cup": "coffee, espresso, cappuccino, cup of coffee, cups of coffee",
-        "teapot": "tea, cup of tea",
+        "coffee cup": "cup, cups, tea, cup of tea, "
+        "hot chocolate, cocoa, coffee, espresso, cappuccino, cup of coffee, cups of coffee",
         "musician": "violinist, pianist, drummer, guitarist, saxophonist, trumpeter, cellist, busker, band, "
         "bands, jazz band, rock band, orchestra",
         "dog": "doggy, doggo, pooch, bulldog, poodle, shepherd dog, beagle, dachshund, golden retriever, corgi, "
@@ -64,7 +66,7 @@ MORE_WORDS: Mapping[str, str] = by_phrase(
         "child": "baby, babies, infant, grandson, granddaughter, grandchild, grandchildren",
         "man": "someone, somebody, crowd, crowds, he",
         "woman": "she, actress, mum, mom",
-        "old man": "grandma, granny",
+        "knight": "legionary, legionaries, legionnaire, centurion, gladiator, crusader, viking, vikings",
     }
 )
 """Further words. A word for an activity maps to the subject that does it."""
@@ -77,6 +79,24 @@ ANYONE = frozenset({"man", "woman", "child", "girl", "old man", "couple", "sailb
 RIDERS = frozenset(
     {"rowing boat", "horse rider", "cyclist", "surfer", "skier", "skateboarder", "diver", "motorbike", "canoe", "sled"}
 )
+STAND_INS = frozenset(
+    (
+        *("coyote", "chipmunk", "ape", "chimpanzee", "baboon", "antelope", "gazelle", "moose", "elk", "ibex", "llama"),
+        *("pegasus", "mammoth", "cheetah", "jaguar", "panther", "lynx", "cougar", "puma", "bobcat", "wallaby", "slug"),
+        *("porcupine", "toad", "worm", "gecko", "iguana", "lizard", "komodo dragon", "raptor", "velociraptor"),
+        *("godzilla", "hawk", "falcon", "condor", "vulture", "albatross", "raven", "magpie", "toucan", "heron"),
+        *("crane", "pelican", "kingfisher", "turkey", "mosquito", "beetle", "ant", "wasp", "hornet", "orca"),
+        *("narwhal", "kraken", "lobster", "crayfish", "gondola", "van", "pickup", "combine harvester", "subway"),
+        *("metro", "cable car", "missile", "asteroid", "soldier", "warrior", "ninja", "scarecrow", "cowboy"),
+        *("gardener", "baker", "waiter", "priest", "queen", "bride", "fairy", "superhero", "hero", "family"),
+        *("friend", "beast", "yeti", "troll", "ogre", "temple", "shrine", "yurt", "monument", "sculpture", "mule"),
+        *("buffalo", "yak", "violinist", "pianist", "drummer", "saxophonist", "trumpeter", "cellist", "orchestra"),
+        *("band", "jazz band", "rock band", "legionary", "legionnaire", "centurion", "gladiator", "crusader", "viking"),
+        *("mercenary", "lamp", "cello", "actress", "swimmer", "crowd", "pilgrim", "emperor", "prince", "legionaries"),
+    )
+)
+"""Words whose drawing by hand is only near. They are drawn, and listed."""
+PLAYERS = frozenset({"player", "players"})
 BURNING = frozenset({"burning", "ablaze"})
 """Words for a fire at the thing beside them."""
 FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
@@ -143,7 +163,7 @@ def choose_tint(words: Sequence[str], found: Sequence[Found]) -> Colour | None:
 
 def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Iterator[tuple[int, Found]]:
     """Yield each phrase that names a subject, with the start of its noun phrase."""
-    named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and _is_noun(words, phrase)]
+    named = [phrase for phrase in found if phrase.is_a(Kind.SUBJECT) and is_noun(words, phrase)]
     alone = all(_is_plant(phrase, nouns) for phrase in named)
     for phrase, following in itertools.zip_longest(named, named[1:]):
         burns = phrase.texts[Kind.SUBJECT] in BURNING
@@ -158,7 +178,7 @@ def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Ite
             yield before, phrase
 
 
-def _is_noun(words: Sequence[str], phrase: Found) -> bool:
+def is_noun(words: Sequence[str], phrase: Found) -> bool:
     """Return whether a phrase names an actor, not particles, something absent or an activity."""
     before = words[phrase.start - 1] if phrase.start else "."
     done = words[phrase.start] in VERBS and before not in STOPS | ARTICLES | {"the"}
@@ -171,9 +191,16 @@ def _is_plant(phrase: Found, nouns: Nouns) -> bool:
     return subject.motion is Motion.SWAY and subject.name in SUBJECTS
 
 
+@cache
+def _deeds() -> frozenset[str]:
+    return frozenset(word for word, _ in list_synonyms("does"))
+
+
 def _is_same(words: Sequence[str], phrase: Found, following: Found, nouns: Nouns) -> bool:
     """Return whether a noun only describes the next one (a horse cart), or is part of it (a man riding a horse)."""
     between = words[phrase.end : following.start]
+    if words[following.start] in PLAYERS or not _deeds().isdisjoint({words[phrase.start], words[following.start]}):
+        return False  # a tennis player is somebody and tennis, and "knits" says what somebody does
     first, second = (nouns[part.texts[Kind.SUBJECT]].name for part in (phrase, following))
     rides = second in RIDERS and first in ANYONE
     return not between or (rides and len(between) <= 4 and APART.isdisjoint(between))
@@ -197,7 +224,7 @@ def _plain_count(words: Sequence[str], phrase: Found, before: int, subject: Subj
     text = phrase.texts[Kind.SUBJECT]
     if " of " in text and subject.name in SUBJECTS:
         return 1 if text.startswith("cup ") else COUNTS.get(text.partition(" of ")[0] + " of", PLURAL)
-    same = subject.words
+    same = (*subject.words, *(word for word, name in MORE_WORDS.items() if name == subject.name))
     singulars = {text.removesuffix("s"), text.removesuffix("es"), text.removesuffix("ies") + "y"} - {text}
     if noun in IRREGULAR or (noun.endswith("s") and not singulars.isdisjoint(same)):
         return PLURAL

@@ -3,8 +3,19 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from penstock_engines.cast.wordbook import singular_forms
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.prompt.atlas import HABITAT_HOMES, HOMES, MORE_WORDS, NEARBY, REFINED, SUGGESTED, WEAK
+from penstock_engines.cinema.prompt.atlas import (
+    HABITAT_HOMES,
+    HOMES,
+    KIND_HOMES,
+    MORE_WORDS,
+    NEARBY,
+    REFINED,
+    SHOWS,
+    SUGGESTED,
+    WEAK,
+)
 from penstock_engines.cinema.prompt.kinship import YOUNG_PREFIX
 from penstock_engines.cinema.prompt.lexicon import DIRECTIONS, PREPOSITIONS
 from penstock_engines.cinema.prompt.phrases import SIMILES, Found, Kind, begin_noun
@@ -69,6 +80,11 @@ def is_scenery(place: str, role: Role) -> bool:
     return subject.habitat is Habitat.FIXED and not set(subject.words).isdisjoint(PLACES[place].words)
 
 
+def is_shown_at(place: str, word: str) -> bool:
+    """Return whether a place shows a thing anyway, such as the rug of a room."""
+    return not SHOWS.get(place, frozenset()).isdisjoint({word, *singular_forms(word)})
+
+
 def places_near(word: str) -> set[str]:
     """Return the places that a word means, and those beside them or in another season."""
     named = PLACES_OF[word]
@@ -84,7 +100,7 @@ def refine_place(place: str, *hints: Particles | Weather) -> str:
 def suits(place: str, role: Role) -> bool:
     """Return whether a subject can be seen at a place."""
     habitat, surface = role.player.habitat, PLACES[place].surface
-    if habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]:
+    if (habitat is Habitat.RAIL and place == HABITAT_HOMES[habitat]) or (habitat is Habitat.ROAD and place == "hall"):
         return True
     return surface in SURFACES[habitat] or (role.subject in LEAPING and surface is Surface.WATER)
 
@@ -111,4 +127,6 @@ def find_home(cast: Sequence[Role]) -> str | None:
     if not cast:
         return None
     subject = cast[0].player
-    return HOMES.get(subject.name.removeprefix(YOUNG_PREFIX), HABITAT_HOMES[subject.habitat])
+    named = HOMES.get(subject.name.removeprefix(YOUNG_PREFIX))
+    by_kind = (place for kinds, place in KIND_HOMES.items() if subject.kind in kinds)
+    return named or next(by_kind, HABITAT_HOMES[subject.habitat])

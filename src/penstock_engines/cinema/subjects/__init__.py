@@ -23,10 +23,8 @@ from penstock_engines.cinema.subjects.people.riders import RIDERS
 from penstock_engines.cinema.subjects.plants import PLANTS
 from penstock_engines.cinema.subjects.subject import STEPS, Draw, Habitat, Look, Motion, Sprite, Subject, colour_in
 from penstock_engines.cinema.subjects.things.buildings import BUILDINGS
-from penstock_engines.cinema.subjects.things.food import FOOD
-from penstock_engines.cinema.subjects.things.instruments import INSTRUMENTS
+from penstock_engines.cinema.subjects.things.household import HOUSEHOLD
 from penstock_engines.cinema.subjects.things.landmarks import LANDMARKS
-from penstock_engines.cinema.subjects.things.small_things import SMALL_THINGS
 from penstock_engines.cinema.subjects.vehicles.aircraft import AIRCRAFT
 from penstock_engines.cinema.subjects.vehicles.boats import BOATS
 from penstock_engines.cinema.subjects.vehicles.railway import RAILWAY
@@ -63,9 +61,7 @@ SUBJECTS: dict[str, Subject] = {
         *PLANTS,
         *BUILDINGS,
         *LANDMARKS,
-        *SMALL_THINGS,
-        *INSTRUMENTS,
-        *FOOD,
+        *HOUSEHOLD,
     )
 }
 

@@ -5,7 +5,6 @@ import math
 from penstock_engines.cinema.paint.brush import Brush, Colour, Point, arc, mix
 from penstock_engines.cinema.subjects.gait import wave
 from penstock_engines.cinema.subjects.subject import (
-    WHITE,
     Box,
     Draw,
     Habitat,
@@ -118,40 +117,6 @@ def draw_pine(brush: Brush, phase: float, look: Look) -> None:
         )
 
 
-def draw_christmas_tree(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a fir with balls, lights, a star and presents."""
-    draw_pine(brush, phase, look)
-    paints: tuple[Colour, ...] = ((228, 62, 62), (250, 204, 84), (90, 150, 230), (240, 120, 180))
-    for index, (x, y) in enumerate(
-        (
-            (-0.18, -0.15),
-            (0.02, -0.17),
-            (0.2, -0.14),
-            (-0.1, -0.33),
-            (0.12, -0.35),
-            (-0.14, -0.5),
-            (0.05, -0.53),
-            (-0.03, -0.7),
-            (0.08, -0.72),
-        )
-    ):
-        bright = 0.5 + 0.5 * wave(phase, index / 3)
-        brush.glow((x, y), 0.07, paints[index % 4], 0.7 * bright)
-        brush.ellipse((x, y), (0.026, 0.026), lighten(paints[index % 4], 0.4 * bright))
-    star = [
-        (
-            math.sin(math.tau * index / 10) * (0.075 if index % 2 == 0 else 0.032),
-            -0.985 - math.cos(math.tau * index / 10) * (0.075 if index % 2 == 0 else 0.032),
-        )
-        for index in range(10)
-    ]
-    brush.glow((0.0, -0.985), 0.17, (255, 230, 140), 0.7)
-    brush.polygon(star, (255, 214, 80))
-    for x, wide, high, paint, bow in ((-0.26, 0.1, 0.12, paints[0], WHITE), (0.24, 0.12, 0.1, paints[2], paints[1])):
-        brush.polygon([(x - wide, -high), (x + wide, -high), (x + wide, 0.0), (x - wide, 0.0)], paint)
-        brush.limb([(x, -high), (x, 0.0)], [0.03, 0.03], bow)
-
-
 def draw_palm(brush: Brush, phase: float, look: Look) -> None:
     """Draw a leaning palm with fronds in the wind."""
     sway = 0.02 * wave(phase)
@@ -173,21 +138,6 @@ def draw_palm(brush: Brush, phase: float, look: Look) -> None:
         brush.polygon([*arc(top, (bend[0], bend[1] - 0.05), end), *arc(end, (bend[0], bend[1] + 0.09), top)], paint)
     for x, y in ((-0.03, 0.03), (0.04, 0.04), (0.01, 0.06)):
         brush.ellipse((top[0] + x, top[1] + y), (0.03, 0.03), darken(BARK, 0.15))
-
-
-def draw_cactus(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a cactus with two arms and a flower."""
-    body = brush.moved(degrees=1.2 * wave(phase))
-    for points in ([(0.0, -0.3), (-0.24, -0.34), (-0.26, -0.6)], [(0.0, -0.42), (0.22, -0.46), (0.24, -0.72)]):
-        body.ribbon(points, [0.12, 0.13, 0.12], look.shade)
-        body.ribbon([(x + 0.01, y) for x, y in points], [0.07, 0.08, 0.07], look.main)
-    body.limb([(0.0, 0.0), (0.0, -0.86)], [0.22, 0.2], look.main)
-    for x in (-0.06, 0.0, 0.06):
-        body.limb([(x, -0.04), (x * 0.9, -0.88)], [0.014, 0.014], look.shade)
-    for x, y in ((-0.03, -0.2), (0.03, -0.34), (-0.03, -0.5), (0.03, -0.66), (-0.03, -0.78)):
-        body.limb([(x - 0.015, y), (x + 0.015, y - 0.01)], [0.008, 0.008], WHITE)
-    for tilt in (-40, 0, 40):
-        body.moved((0.0, -0.95), degrees=tilt).ellipse((0.0, -0.04), (0.028, 0.05), look.accent)
 
 
 def _stem(brush: Brush, phase: float) -> Brush:
@@ -215,72 +165,6 @@ def draw_flower(brush: Brush, phase: float, look: Look) -> None:
             petal.ellipse((0.0, -reach * 0.75), (0.02, 0.07), look.shade if ring else darken(look.shade, 0.1))
     head.ellipse((0.0, 0.0), (0.11, 0.11), darken(look.accent, 0.12))
     head.ellipse((-0.01, -0.015), (0.09, 0.085), look.accent)
-
-
-def draw_sunflower(brush: Brush, phase: float, look: Look) -> None:
-    """Draw many yellow petals around a dark face."""
-    head = _stem(brush, phase)
-    for ring, paint in enumerate((look.shade, look.main)):
-        for index in range(16):
-            head.moved(degrees=22.5 * index + 11 * ring).blob(
-                [(0.0, -0.1), (0.045, -0.2), (0.0, -0.31 + 0.03 * ring), (-0.045, -0.2)], paint
-            )
-    head.ellipse((0.0, 0.0), (0.165, 0.165), (92, 58, 38))
-    head.ellipse((0.0, 0.0), (0.12, 0.12), (118, 76, 46))
-    for index in range(14):
-        turn, reach = index * 2.4, 0.03 * math.sqrt(index)
-        head.ellipse((reach * math.cos(turn), reach * math.sin(turn)), (0.012, 0.012), (66, 42, 30))
-
-
-def draw_rose(brush: Brush, phase: float, look: Look) -> None:
-    """Draw one red rose."""
-    head = _stem(brush, phase)
-    for side in (-1, 1):
-        head.polygon([*arc((0.0, 0.08), (0.14 * side, 0.12), (0.2 * side, 0.0)), (0.0, -0.02)], STEM)
-    head.blob(
-        [(-0.2, -0.14), (-0.08, -0.26), (0.08, -0.26), (0.2, -0.14), (0.17, 0.02), (0.0, 0.1), (-0.17, 0.02)],
-        look.shade,
-    )
-    head.blob([(-0.22, -0.1), (-0.06, -0.04), (0.02, 0.1), (-0.1, 0.1), (-0.2, 0.02)], look.main)
-    head.blob([(0.22, -0.1), (0.06, -0.04), (-0.02, 0.1), (0.1, 0.1), (0.2, 0.02)], lighten(look.main, 0.12))
-    head.blob([(-0.14, -0.18), (0.0, -0.24), (0.14, -0.18), (0.1, -0.06), (0.0, 0.0), (-0.1, -0.06)], look.main)
-    head.ribbon(
-        [(-0.06, -0.16), (0.02, -0.19), (0.06, -0.14), (0.0, -0.1), (-0.03, -0.13)],
-        [0.012, 0.024, 0.024, 0.02, 0.01],
-        darken(look.main, 0.4),
-    )
-
-
-def draw_mushroom(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a spotted cap on a white stem."""
-    body = brush.moved(degrees=1.5 * wave(phase), scale=(1.0, 1.0 + 0.02 * wave(phase, 0.25)))
-    body.polygon(
-        [*arc((-0.2, 0.0), (-0.12, -0.2), (-0.13, -0.45)), *arc((0.13, -0.45), (0.12, -0.2), (0.2, 0.0))],
-        (250, 240, 224),
-    )
-    body.polygon(
-        [*arc((0.06, 0.0), (0.04, -0.2), (0.04, -0.45)), *arc((0.13, -0.45), (0.12, -0.2), (0.2, 0.0))], (226, 208, 188)
-    )
-    body.ellipse((0.0, -0.43), (0.3, 0.08), (240, 222, 200))
-    cap = [
-        *arc((-0.5, -0.4), (-0.48, -0.98), (0.0, -0.98)),
-        *arc((0.0, -0.98), (0.48, -0.98), (0.5, -0.4)),
-        *arc((0.5, -0.4), (0.0, -0.54), (-0.5, -0.4)),
-    ]
-    body.polygon(cap, look.main)
-    with body.inside(cap, straight=True):
-        body.polygon(
-            [*arc((0.5, -0.3), (0.1, -0.56), (-0.5, -0.3)), *arc((-0.5, -0.44), (0.1, -0.66), (0.5, -0.56))], look.shade
-        )
-        for x, y, size in (
-            (-0.22, -0.72, 0.09),
-            (0.06, -0.85, 0.07),
-            (0.24, -0.66, 0.085),
-            (-0.02, -0.62, 0.06),
-            (-0.4, -0.54, 0.06),
-            (0.42, -0.5, 0.05),
-        ):
-            body.ellipse((x, y), (size, size * 0.85), look.accent)
 
 
 def _plant(draw: Draw, size: float, box: Box, look: Look, *words: str) -> Subject:
@@ -325,19 +209,7 @@ PLANTS = (
         "conifer",
         "fir tree",
     ),
-    _plant(
-        draw_christmas_tree, 0.5, (-0.46, -1.18, 0.46, 0.03), Look((44, 120, 80)), "christmas tree", "decorated tree"
-    ),
     _plant(draw_palm, 0.5, (-0.45, -1.15, 0.72, 0.03), Look((74, 164, 96)), "palm", "palm tree", "coconut tree"),
-    _plant(
-        draw_cactus,
-        0.34,
-        (-0.42, -1.1, 0.42, 0.03),
-        Look((84, 156, 96), (244, 110, 150)),
-        "cactus/cacti",
-        "saguaro",
-        "cactuses/",
-    ),
     _plant(
         draw_flower,
         0.24,
@@ -353,16 +225,5 @@ PLANTS = (
         "lily",
         "orchid",
         "dandelion",
-    ),
-    _plant(
-        draw_sunflower,
-        0.32,
-        (-0.48, -1.12, 0.48, 0.03),
-        Look((252, 196, 48)),
-        "sunflower",
-    ),
-    _plant(draw_rose, 0.24, (-0.42, -1.08, 0.42, 0.03), Look((220, 48, 66)), "rose", "red rose"),
-    _plant(
-        draw_mushroom, 0.2, (-0.58, -1.08, 0.58, 0.03), Look((222, 58, 52), (252, 246, 236)), "mushroom", "toadstool"
     ),
 )

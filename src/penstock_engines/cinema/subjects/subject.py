@@ -92,6 +92,8 @@ class Subject:
     """True if it shines by itself, so that the night does not darken it."""
     steps: int = STEPS
     """Number of different pictures in its loop, 1 for a thing that never moves."""
+    kind: int = -1
+    """The number of its kind in the cast. -1 means that it is drawn by hand."""
     finer: int = 2
     """Factor by which it is drawn larger and then shrunk, for clean edges."""
     turns: bool = True

@@ -344,6 +344,55 @@ def _lay_table(scene: Scene) -> None:
     scene.lay(veil, sway=0.09, foot=y - 0.08, rhythm=0.8, bob=0.006)
 
 
+def build_table(scene: Scene) -> None:
+    """Build a long table before a wide window, seen from near."""
+    _add_outside(scene)
+    view = scene.view
+    wide = max(0.62, view.half)
+    room = scene.sheet(0.12)
+    _paint_walls(scene, room, (214, 196, 172), (150, 108, 78), 0.1)
+    _open_window(room, (-0.5 * wide, -0.46, 0.5 * wide, -0.1), _room_tone(scene, (250, 246, 236)), (3, 1))
+    scene.lay(room)
+    _lay_slab(scene, 0.06, (178, 122, 80))
+    scene.perform(0.14, 0.24)
+
+
+def build_hall(scene: Scene) -> None:
+    """Build a plain bright hall for work: tall windows, lamps and a bench along the wall."""
+    _add_outside(scene)
+    view = scene.view
+    wide = max(0.62, view.half)
+    room = scene.sheet(0.14)
+    _paint_walls(scene, room, (196, 206, 210), (142, 146, 150), 0.1)
+    for middle in (-0.62, 0.0, 0.62):
+        box = ((middle - 0.2) * wide, -0.44, (middle + 0.2) * wide, -0.14)
+        _open_window(room, box, _room_tone(scene, (236, 240, 242)))
+    builder = Builder(room, scene.light, scene.random)
+    builder.box(room.left, -0.02, room.right, 0.1, _room_tone(scene, (150, 164, 170)))
+    builder.box(room.left, -0.036, room.right, -0.014, _room_tone(scene, (226, 222, 212)))
+    for x in (-0.5 * wide, 0.5 * wide):
+        builder.box(x - 0.16, view.top * 0.93, x + 0.16, view.top * 0.93 + 0.02, (252, 252, 246))
+        add_glow(room, (x, view.top * 0.93), 0.3, (250, 250, 240), 0.14 + 0.3 * scene.light.darkness)
+    scene.lay(room)
+    scene.perform(0.14, 0.26)
+
+
+def _lay_slab(scene: Scene, top: float, wood: Colour) -> None:
+    """Paint the top of a table, from a line down to the camera."""
+    table = scene.sheet(0.5)
+    brush, low = table.brush, table.bottom
+    brush.polygon(
+        [(table.left, top), (table.right, top), (table.right, low), (table.left, low)], _room_tone(scene, wood)
+    )
+    for number in range(7):
+        y = top + (low - top) * (number / 7) ** 1.6
+        seam = _room_tone(scene, mix(wood, (40, 20, 20), 0.32))
+        brush.polygon([(table.left, y), (table.right, y), (table.right, y + 0.004), (table.left, y + 0.004)], seam)
+    shine = _room_tone(scene, mix(wood, (255, 240, 220), 0.4))
+    brush.polygon([(table.left, top), (table.right, top), (table.right, top + 0.01), (table.left, top + 0.01)], shine)
+    scene.lay(table)
+
+
 ROOMS_PLACES = (
     Place(
         "cosy room",
@@ -365,6 +414,22 @@ ROOMS_PLACES = (
         Surface.INDOOR,
         "room",
         build_kitchen,
+        horizon=0.54,
+    ),
+    Place(
+        "table",
+        list_words("table, tabletop, table top, dinner table, kitchen table, wooden table, desk, workbench"),
+        Surface.INDOOR,
+        "room",
+        build_table,
+        horizon=0.54,
+    ),
+    Place(
+        "hall",
+        list_words("hall, workshop, laboratory, classroom, office, gym, studio, clinic, warehouse, hospital ward"),
+        Surface.INDOOR,
+        "room",
+        build_hall,
         horizon=0.54,
     ),
 )

@@ -1,7 +1,7 @@
 """Small animals with wings: insects, and the bat."""
 
 from penstock_engines.cinema.paint.brush import Brush, Colour
-from penstock_engines.cinema.subjects.gait import step, wave
+from penstock_engines.cinema.subjects.gait import wave
 from penstock_engines.cinema.subjects.subject import BLACK, WHITE, Habitat, Look, Motion, darken, lighten, subject_of
 
 GLASS: Colour = (226, 240, 250)
@@ -81,35 +81,6 @@ def draw_dragonfly(brush: Brush, phase: float, look: Look) -> None:
         wing.ellipse((0.0, -0.36), (0.085, 0.4), GLASS, 0.78)
         wing.limb([(0.02, 0.0), (0.03, -0.7)], [0.014, 0.008], look.shade)
         wing.ellipse((0.03, -0.66), (0.022, 0.05), look.shade)
-
-
-def draw_ladybird(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a ladybird that walks on short legs."""
-    for index in range(3):
-        x, y = step(phase + 0.33 * index, 0.16, 0.06)
-        hip = -0.34 + 0.3 * index
-        brush.limb([(hip, -0.16), (hip + 0.04 + x, -0.02 + y)], [0.07, 0.05], BLACK)
-    for bend in (0.0, 0.1):
-        brush.ribbon([(0.62, -0.5), (0.72 + bend, -0.68), (0.84 + bend, -0.7)], [0.03, 0.025, 0.025], BLACK)
-        brush.ellipse((0.84 + bend, -0.7), (0.035, 0.035), BLACK)
-    brush.ellipse((0.56, -0.34), (0.24, 0.25), BLACK)
-    brush.ellipse((0.66, -0.42), (0.07, 0.08), WHITE)
-    brush.ellipse((0.69, -0.42), (0.04, 0.05), BLACK)
-    shell = [(-0.76, -0.12), (-0.66, -0.52), (-0.26, -0.88), (0.16, -0.84), (0.46, -0.5), (0.5, -0.12), (0.0, -0.1)]
-    brush.blob(shell, look.main)
-    with brush.inside(shell):
-        brush.ellipse((-0.1, -0.06), (0.7, 0.14), look.shade)
-        brush.ellipse((-0.3, -0.78), (0.22, 0.09), look.light, degrees=-36)
-        brush.ribbon([(0.3, -0.8), (-0.2, -0.4), (-0.8, -0.2)], [0.02, 0.03, 0.02], darken(look.main, 0.45))
-        for x, y, size in (
-            (-0.4, -0.54, 0.11),
-            (0.0, -0.64, 0.1),
-            (0.18, -0.34, 0.11),
-            (-0.2, -0.26, 0.1),
-            (-0.58, -0.26, 0.08),
-            (0.3, -0.6, 0.07),
-        ):
-            brush.ellipse((x, y), (size, size * 0.92), BLACK)
 
 
 def draw_firefly(brush: Brush, phase: float, look: Look) -> None:
@@ -195,19 +166,6 @@ INSECTS = (
         Look((46, 160, 170)),
         "dragonfly",
         "mosquito",
-    ),
-    subject_of(
-        draw_ladybird,
-        Habitat.GROUND,
-        Motion.WALK,
-        0.1,
-        0.27,
-        (-0.95, -1.0, 1.1, 0.08),
-        Look((226, 52, 44)),
-        "ladybird",
-        "ladybug",
-        "beetle",
-        "ant",
     ),
     subject_of(
         draw_firefly,

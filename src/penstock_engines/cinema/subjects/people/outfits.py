@@ -43,6 +43,17 @@ OLD_MAN = Outfit(
     held=garments.walking_stick,
 )
 
+OLD_WOMAN = Outfit(
+    hair=Hair.BUN,
+    lean=10.0,
+    reach=0.2,
+    lift=0.04,
+    hem=0.14,
+    flare=0.18,
+    arms=((30.0, 30.0, 8.0), (0.0, 24.0, -14.0)),
+    held=garments.walking_stick,
+)
+
 RUNNER = Outfit(
     lean=10.0, reach=0.62, lift=0.24, ground_share=0.38, arms=RUNNING, sleeve=False, shoe=(250, 250, 250), leg=0.11
 )

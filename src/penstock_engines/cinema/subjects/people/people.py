@@ -207,8 +207,18 @@ PEOPLE = (
         "grandpa",
         "elder",
         "elderly man/elderly men",
-        "grandmother",
+    ),
+    _person(
+        outfits.OLD_WOMAN,
+        0.3,
+        Look((126, 92, 148), (232, 226, 236), hair=GREY),
         "old woman/old women",
+        "grandmother",
+        "granny",
+        "grandma",
+        "elderly woman/elderly women",
+        "old lady",
+        "nana",
     ),
     _person(
         outfits.RUNNER,
@@ -252,7 +262,6 @@ PEOPLE = (
         "guitarist",
         "singer",
         "busker",
-        "street musician",
         box=(-0.4, -1.12, 0.7, 0.05),
     ),
     _person(

@@ -1,9 +1,7 @@
 """Spacecraft and others in space: rockets, satellites, astronauts, visitors."""
 
-import math
-
 from penstock_engines.cinema.paint.brush import Brush, Colour, arc
-from penstock_engines.cinema.subjects.gait import fade, wave
+from penstock_engines.cinema.subjects.gait import wave
 from penstock_engines.cinema.subjects.subject import BLACK, WHITE, Habitat, Look, Motion, darken, lighten, subject_of
 
 METAL: Colour = (190, 196, 210)
@@ -52,52 +50,6 @@ def draw_rocket(brush: Brush, phase: float, look: Look) -> None:
     rocket.limb([(0.0, 0.14), (0.0, 0.36)], [0.04, 0.03], look.main)
 
 
-def draw_ufo(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a saucer with running lights and its pilot."""
-    craft = brush.moved((0.0, 0.04 * wave(phase)), degrees=4 * wave(phase, 0.25))
-    craft.polygon([(-0.26, 0.14), (0.26, 0.14), (0.6, 0.72), (-0.6, 0.72)], (190, 255, 190), 0.16 + 0.05 * wave(phase))
-    craft.polygon([(-0.14, 0.14), (0.14, 0.14), (0.32, 0.72), (-0.32, 0.72)], (220, 255, 210), 0.2)
-    craft.ellipse((0.0, -0.14), (0.15, 0.16), (126, 206, 110))
-    for x in (-0.055, 0.075):
-        craft.ellipse((x, -0.15), (0.045, 0.06), BLACK, degrees=20 if x < 0 else -20)
-    craft.polygon(
-        [*arc((-0.36, -0.06), (-0.34, -0.46), (0.0, -0.46)), *arc((0.0, -0.46), (0.34, -0.46), (0.36, -0.06))],
-        (180, 232, 250),
-        0.5,
-    )
-    craft.ellipse((-0.16, -0.32), (0.05, 0.09), WHITE, 0.7, degrees=36)
-    craft.ellipse((0.0, 0.03), (0.92, 0.2), look.main)
-    craft.ellipse((0.0, -0.02), (0.9, 0.15), look.light)
-    craft.ellipse((0.0, -0.06), (0.44, 0.07), look.shade)
-    craft.ellipse((0.0, 0.16), (0.34, 0.07), look.shade)
-    for index in range(7):
-        x = -0.72 + 0.24 * index
-        bright = 0.5 + 0.5 * wave(phase, index / 7)
-        craft.ellipse((x, 0.08 - 0.06 * (x / 0.8) ** 2), (0.055, 0.045), darken(look.accent, 0.6 * (1 - bright)))
-
-
-def draw_satellite(brush: Brush, phase: float, look: Look) -> None:
-    """Draw two solar wings, a body and a dish."""
-    craft = brush.moved(degrees=-24 + 5 * wave(phase))
-    for side in (-1, 1):
-        half = craft.moved(scale=(side, 1.0))
-        half.limb([(0.16, 0.0), (0.34, 0.0)], [0.035, 0.035], METAL)
-        half.polygon([(0.32, -0.18), (0.98, -0.18), (0.98, 0.18), (0.32, 0.18)], METAL)
-        for column in range(4):
-            for row in range(2):
-                x, y = 0.34 + 0.16 * column, -0.165 + 0.17 * row
-                shine = lighten(PANEL, 0.25 + 0.2 * wave(phase, 0.1 * column)) if (column + row) % 2 else PANEL
-                half.polygon([(x, y), (x + 0.145, y), (x + 0.145, y + 0.155), (x, y + 0.155)], shine)
-    craft.polygon([(-0.18, -0.22), (0.18, -0.22), (0.18, 0.24), (-0.18, 0.24)], look.main)
-    craft.polygon([(0.04, -0.22), (0.18, -0.22), (0.18, 0.24), (0.04, 0.24)], look.shade)
-    craft.limb([(-0.18, 0.0), (0.18, 0.0)], [0.03, 0.03], look.shade)
-    craft.limb([(0.0, -0.22), (0.0, -0.36)], [0.03, 0.03], METAL)
-    craft.polygon([*arc((-0.2, -0.46), (0.0, -0.26), (0.2, -0.46))], WHITE)
-    craft.ellipse((0.0, -0.46), (0.2, 0.045), darken(WHITE, 0.2))
-    craft.limb([(0.0, -0.44), (0.0, -0.56)], [0.014, 0.014], METAL)
-    craft.ellipse((0.0, -0.57), (0.024, 0.024), (255, 80, 70) if wave(phase) > 0 else (130, 40, 40))
-
-
 def draw_space_station(brush: Brush, phase: float, look: Look) -> None:
     """Draw modules on a long truss between great panels."""
     craft = brush.moved(degrees=-8 + 2 * wave(phase))
@@ -123,32 +75,6 @@ def draw_space_station(brush: Brush, phase: float, look: Look) -> None:
     craft.ellipse((0.0, -0.44), (0.14, 0.05), METAL)
     craft.ellipse((0.5, 0.0), (0.04, 0.1), look.shade)
     craft.ellipse((0.0, 0.4), (0.022, 0.022), (255, 80, 70) if wave(phase) > 0 else (130, 40, 40))
-
-
-def draw_comet(brush: Brush, phase: float, look: Look) -> None:
-    """Draw a bright head with a long tail."""
-    for index, (wide, long, paint) in enumerate(((0.3, 2.1, look.main), (0.2, 1.7, look.light), (0.11, 1.3, WHITE))):
-        stretch = long * (1 + 0.05 * wave(phase, 0.2 * index))
-        brush.polygon(
-            [
-                (0.46, -wide),
-                *arc((0.46, -wide), (0.0, -wide), (0.46 - stretch, 0.16 * wide)),
-                *arc((0.46 - stretch, 0.16 * wide), (0.0, wide), (0.46, wide)),
-            ],
-            paint,
-            0.34 + 0.14 * index,
-        )
-    for index in range(6):
-        drift = (phase + index / 6) % 1.0
-        brush.ellipse(
-            (0.2 - 1.5 * drift, 0.22 * math.sin(index * 2.4)),
-            (0.02 * (1.4 - drift), 0.02 * (1.4 - drift)),
-            WHITE,
-            0.95 * fade(drift),
-        )
-    brush.glow((0.48, 0.0), 0.52, look.main, 0.9)
-    brush.ellipse((0.48, 0.0), (0.28, 0.28), look.light)
-    brush.ellipse((0.53, -0.02), (0.2, 0.2), WHITE)
 
 
 def draw_astronaut(brush: Brush, phase: float, look: Look) -> None:
@@ -234,31 +160,6 @@ SPACECRAFT = (
         "missile",
     ),
     subject_of(
-        draw_ufo,
-        Habitat.AIR,
-        Motion.HOVER,
-        0.26,
-        0.8,
-        (-1.05, -0.6, 1.05, 0.85),
-        Look((150, 158, 180), (255, 220, 90)),
-        "ufo",
-        "flying saucer",
-        "alien ship",
-        "alien spaceship",
-    ),
-    subject_of(
-        draw_satellite,
-        Habitat.SPACE,
-        Motion.DRIFT,
-        0.24,
-        0.3,
-        (-1.05, -0.8, 1.05, 0.7),
-        Look((232, 184, 90)),
-        "satellite",
-        "space probe",
-        "space telescope",
-    ),
-    subject_of(
         draw_space_station,
         Habitat.SPACE,
         Motion.DRIFT,
@@ -268,20 +169,6 @@ SPACECRAFT = (
         Look((232, 236, 242)),
         "space station",
         "orbital station",
-    ),
-    subject_of(
-        draw_comet,
-        Habitat.SPACE,
-        Motion.FLY,
-        0.2,
-        2.0,
-        (-1.9, -0.6, 1.05, 0.6),
-        Look((110, 190, 255)),
-        "comet",
-        "meteor",
-        "shooting star",
-        "asteroid",
-        "meteorite",
     ),
     subject_of(
         draw_astronaut,
