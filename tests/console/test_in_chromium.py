@@ -2,9 +2,11 @@
 
 import base64
 import gzip
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from chromium import OpenTab, Tab, tab
@@ -26,6 +28,7 @@ PAGES = {
     "model": "/jobs/{model}",
     "failed": "/jobs/{failed}",
     "running": "/jobs/{running}",
+    "compare": "/compare?jobs={film},{model}",
     "gallery": "/gallery",
     "shared links": "/shares",
     "models": "/models",
@@ -94,6 +97,27 @@ def test_a_page_is_accessible_fits_a_phone_and_complains_of_nothing(looking: Tab
     page.wait_for_function("() => document.documentElement.scrollWidth <= 360")
     page.set_viewport_size({"width": 1280, "height": 800})
     assert looking.trouble == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_every_page_in_every_look(
+    browser: Browser, theatre: Theatre, things: dict[str, str], scheme: Literal["light", "dark"], width: int
+):
+    found: dict[str, list[str]] = {}
+    with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as walk:
+        walk.page.emulate_media(color_scheme=scheme)
+        walk.page.set_viewport_size({"width": width, "height": 844})
+        for name, path in PAGES.items():
+            walk.open(path.format(**things))
+            walk.settled()
+            too_wide = walk.page.evaluate("() => document.documentElement.scrollWidth - innerWidth")
+            found[name] = walk.look() + [f"{too_wide} px too wide"] * (too_wide > 0) + walk.trouble
+            walk.trouble.clear()
+            if folder := os.environ.get("PENSTOCK_SCREENSHOTS"):
+                walk.page.screenshot(path=f"{folder}/{name.replace(' ', '-')}-{scheme}-{width}.png")
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
 def test_no_page_of_the_menu_is_left_out(looking: Tab):

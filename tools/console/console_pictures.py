@@ -2,7 +2,7 @@
 
 python tools/console/console_pictures.py [FOLDER]
 
-Without a folder, those of docs are taken anew. It needs the built console, the weights and a Chromium.
+Without a folder, those of docs are renewed. It needs the built console, the weights and a Chromium.
 """
 
 import io
@@ -58,12 +58,14 @@ price = {{per_job = "0.05"}}
 """
 CHAT, MODEL, FILM, SIMULATED = "smollm2-135m", "vendora_image_to_model", "vendorb_video_31", "sim_text_to_video"
 FILMS = ("A sailing boat on a calm sea at sunset", "A fox trots through a snowy forest at night")
-LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390)}
+LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390), "phone-dark": ("dark", 390)}
 KEPT = {
     "playground-3d": ("light", "phone"),
     "playground-chat": ("light", "dark"),
     "jobs": ("light", "dark", "phone"),
     "job-3d": ("light",),
+    "compare": ("light",),
+    "gallery": ("light", "dark"),
     "usage": ("light",),
     "keys": ("light",),
 }
@@ -137,6 +139,7 @@ def fill(gateway: Gateway) -> dict[str, str]:
     names = {
         "model": gateway.order(MODEL, picture, client_ref="order-17", metadata={"shop": "toys"}),
         "film": jobs[0],
+        "other film": jobs[1],
         "failed": gateway.order(SIMULATED, failing),
         "webhook": gateway.call("POST", "/api/v1/webhooks", json={"url": "http://127.0.0.1:9/penstock"})["id"],
     }
@@ -150,6 +153,7 @@ def fill(gateway: Gateway) -> dict[str, str]:
         gateway.call("POST", "/llm/chat/completions", json=body)
     for job in (*jobs, names["model"], names["failed"]):
         gateway.finish(job)
+    gateway.call("POST", f"/api/v1/jobs/{names['model']}/shares", json={"expires_in": 604_800})
     gateway.order(SIMULATED, lasting)
     return names
 
@@ -159,6 +163,9 @@ def paths(names: dict[str, str]) -> dict[str, str]:
     return {
         "playground-video": f"/playground/{FILM}",
         "jobs": "/jobs",
+        "gallery": "/gallery",
+        "shared-links": "/shares",
+        "compare": f"/compare?jobs={names['film']},{names['other film']}",
         "job-3d": f"/jobs/{names['model']}",
         "job-film": f"/jobs/{names['film']}",
         "job-failed": f"/jobs/{names['failed']}",
@@ -200,7 +207,7 @@ def show_model(page: Page, url: str) -> None:
 @contextmanager
 def signed_in(browser: Browser, look: str, gateway: Gateway) -> Iterator[Page]:
     scheme, width = LOOKS[look]
-    height = 844 if look == "phone" else 800
+    height = 844 if width < 400 else 800
     with browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme) as context:  # type: ignore[arg-type]
         keys = f"JSON.stringify({{account: '{gateway.account}', admin: '{ADMIN_KEY}'}})"
         context.add_init_script(
@@ -237,7 +244,6 @@ def visit(page: Page, url: str, name: str, known: dict[str, str]) -> None:
     page.locator("h1").first.wait_for()
     page.get_by_label("Loading", exact=True).first.wait_for(state="hidden")
     if name == "job-3d":
-        page.get_by_role("button", name="Look at it in 3D").click()
         page.locator('[data-standing="shown"]').wait_for()
     page.wait_for_timeout(700)  # pictures inside the page, and movements, come to rest
 

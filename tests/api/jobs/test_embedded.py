@@ -176,6 +176,7 @@ async def test_the_built_in_vendors_serve_what_the_configured_do_not(start):
         "sim_image_to_model": ["mine"],
         "sim_text_to_video": ["mine"],
         "smollm2-135m": ["local"],
+        "qwen2.5-coder-1.5b": ["local_large"],
     }
 
 

@@ -284,7 +284,7 @@ def whole(connection: Connection, account_id: str, position: int, now: float) ->
     event = event_rows.get(connection, delivery.subject, delivery.sequence) if delivery.type != PING else None
     if endpoint is None or (event is None and delivery.type != PING):
         raise DeliveryNotFound("The event of this delivery is deleted.")
-    return PendingDelivery(delivery, endpoint, event, delivery.due_at)
+    return PendingDelivery(delivery, endpoint, event, now)
 
 
 def page(
