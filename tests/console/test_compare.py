@@ -173,6 +173,7 @@ def test_films_play_stop_and_seek_together(signed_in: Tab, theatre: Theatre):
     signed_in.button("Pause all").click()
 
 
+@pytest.mark.long
 def test_films_that_all_ended_begin_again_together(signed_in: Tab, theatre: Theatre):
     page = signed_in.page
     films = compare(signed_in, *(make_film(theatre, f"Over {number}", 2) for number in range(2))).locator("video")
@@ -463,6 +464,7 @@ def test_a_picture_goes_to_several_models(signed_in: Tab, theatre: Theatre):
 # -- every width and colour
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_is_new_fits_and_is_accessible(open_tab: OpenTab, theatre: Theatre, width: int):
     films = [

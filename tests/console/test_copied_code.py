@@ -113,6 +113,7 @@ def test_a_chosen_picture_becomes_a_model_by_the_copied_code(
     assert newest(theatre)["input"]["file"]["name"] == HARD_NAME
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_the_page_of_a_model_has_code_that_runs_as_it_is(signed_in: Tab, run: Run, tmp_path: Path, language: str):
     signed_in.open(f"/models/{MODEL}")
@@ -123,6 +124,7 @@ def test_the_page_of_a_model_has_code_that_runs_as_it_is(signed_in: Tab, run: Ru
         assert sample.size == (512, 512)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_the_page_of_a_job_has_code_that_downloads_it(
     signed_in: Tab, theatre: Theatre, run: Run, tmp_path: Path, language: str
@@ -155,6 +157,7 @@ def test_only_dialects_that_the_server_speaks_are_shown(signed_in: Tab, theatre:
     expect(signed_in.page.get_by_role("radiogroup", name="Dialect")).to_have_count(0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("language", PROGRAMS)
 @pytest.mark.parametrize("model", [FILM, CHAT])
 def test_a_refusal_is_shown_in_the_servers_words(signed_in: Tab, run: Run, language: str, model: str):

@@ -114,6 +114,7 @@ def test_a_picture_that_is_gone_is_named_and_the_rest_is_kept(open_tab: OpenTab,
         expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_is_new_fits_and_is_accessible(signed_in: Tab, theatre: Theatre, width: int):
     page = signed_in.page

@@ -236,6 +236,7 @@ def test_the_gallery_loads_older_outputs_as_one_scrolls(open_tab: OpenTab, theat
 # -- every size and colour
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1280, 390])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_is_new_fits_and_is_accessible(open_tab: OpenTab, theatre: Theatre, width: int, scheme: str):
