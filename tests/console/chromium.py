@@ -1,6 +1,7 @@
 """A tab of a real Chromium that writes down what a page complains of and asks for, and looks at it with axe."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +23,23 @@ STILL = """() => Promise.allSettled(
 """Colours on their way to others are no colours to judge."""
 DRIVER_WORDS = ("GL Driver Message", "swiftshader", "rAF timed out")
 """What Chromium and the 3D viewer say of a machine without a graphics card, not of the page."""
+
+VIEWER = re.compile(r"/assets/viewer-[^/]*\.js$")
+STILL_VIEWER = """class StillModel extends HTMLElement {
+    loaded = true;
+    connectedCallback() {
+        Object.assign(this.style, {display: "block", height: "100%"});
+    }
+    addEventListener(type, ...rest) {
+        super.addEventListener(type, ...rest);
+        if (type === "load") queueMicrotask(() => this.dispatchEvent(new Event("load")));
+    }
+}
+customElements.define("model-viewer", StillModel);
+export const getCamera = () => ({theta: 0, phi: 0, distance: 1, lens: 1});
+export const setCamera = () => {};
+export const setWireframe = () => {};"""
+"""A viewer that draws nothing. Without a graphics card, the real one takes a minute of both cores for each page."""
 
 expect.set_options(timeout=SECONDS * 1000)
 
@@ -51,6 +69,10 @@ class Tab:
     def _see(self, request: Request) -> None:
         if not request.url.startswith((f"{self.origin}/", "blob:", "data:")):
             self.trouble.append(f"left the origin: {request.url}")
+
+    def draw_in_3d(self) -> None:
+        """Show models by the real viewer from now on."""
+        self.page.context.unroute(VIEWER)
 
     def open(self, path: str = "") -> None:
         self.page.goto(f"{self.origin}/console{path}")
@@ -95,6 +117,7 @@ def tab(
     keys: dict[str, Any] = {"account": account, "admin": admin}
     if account or admin:
         context.add_init_script(f"({KEEP})({json.dumps(keys)})")
+    context.route(VIEWER, lambda route: route.fulfill(content_type="text/javascript", body=STILL_VIEWER))
     found = Tab(context.new_page(), origin, frozenset(refusals))
     found.watch()
     try:

@@ -214,6 +214,7 @@ def until_cameras(page: Page, began: list[list[float]], *, moved: bool) -> list[
 
 
 def test_models_turn_and_zoom_together(signed_in: Tab, theatre: Theatre):
+    signed_in.draw_in_3d()
     page = signed_in.page
     page.set_viewport_size(SMALL_WINDOW)
     cards = compare(signed_in, make_gem(theatre), make_gem(theatre))

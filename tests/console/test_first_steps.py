@@ -146,6 +146,7 @@ def test_the_administrator_finds_the_way_to_an_accounts_pages(open_tab: OpenTab,
 
 
 def test_the_page_of_a_3d_job_opens_its_viewer_at_once(signed_in: Tab, theatre: Theatre):
+    signed_in.draw_in_3d()
     order = {"model": GEM, "input": [{"params": {}}]}
     job = theatre.finish(theatre.call("POST", "/model/v1/generation", order)["id"])
     signed_in.page.set_viewport_size(SMALL_WINDOW)

@@ -107,6 +107,7 @@ def test_every_page_in_every_look(
 ):
     found: dict[str, list[str]] = {}
     with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as walk:
+        walk.draw_in_3d()
         walk.page.emulate_media(color_scheme=scheme)
         walk.page.set_viewport_size({"width": width, "height": 844})
         for name, path in PAGES.items():
@@ -214,6 +215,7 @@ SMALL_WINDOW = {"width": 720, "height": 480}
 
 
 def test_a_picture_becomes_a_model_that_can_be_turned(signed_in: Tab):
+    signed_in.draw_in_3d()
     page = signed_in.page
     page.set_viewport_size(SMALL_WINDOW)
     signed_in.open(f"/playground/{MODEL}")
@@ -237,6 +239,7 @@ def test_a_picture_becomes_a_model_that_can_be_turned(signed_in: Tab):
 def test_a_compressed_model_is_unpacked_by_decoders_of_this_server(
     signed_in: Tab, things: dict[str, str], packing: str
 ):
+    signed_in.draw_in_3d()
     model = (Path(__file__).parent / f"packed_{packing}.glb").read_bytes()
     page = signed_in.page
     page.set_viewport_size(SMALL_WINDOW)

@@ -119,6 +119,7 @@ def test_a_job_that_failed_cannot_be_shared(signed_in: Tab, theatre: Theatre):
 def test_a_model_can_be_turned_on_its_share_page(open_tab: OpenTab, theatre: Theatre):
     url = share(theatre, make_gem(theatre, "blue vase.png"), include_input=True)
     with open_tab() as fresh:
+        fresh.draw_in_3d()
         page = fresh.page
         page.goto(url)
         expect(page.locator(".model[data-shown] model-viewer")).to_be_visible()
