@@ -65,7 +65,7 @@ KEPT = {
     "jobs": ("light", "dark", "phone"),
     "job-3d": ("light",),
     "compare": ("light",),
-    "gallery": ("light", "dark"),
+    "gallery": ("dark",),
     "usage": ("light",),
     "keys": ("light",),
 }
@@ -102,27 +102,26 @@ class Gateway:
 
 @contextmanager
 def serving(folder: Path) -> Iterator[Gateway]:
-    """A server on a data folder of its own; its first start prints a key."""
+    """A server on a data folder of its own; its first start writes a key to a file."""
     config, log = folder / "penstock.toml", folder / "log"
     config.write_text(SETTINGS)
     command = [sys.executable, "-m", "penstock", "serve", "--config", str(config), "--data", str(folder / "data")]
     with log.open("wb") as out:
         server = subprocess.Popen(command, stdout=out, stderr=out)  # noqa: S603  our own server
     try:
-        yield Gateway(*await_start(log, server))
+        yield Gateway(*await_start(log, folder / "data" / "first-key", server))
     finally:
         server.terminate()
         server.wait(30)
 
 
-def await_start(log: Path, server: subprocess.Popen[bytes]) -> tuple[str, str]:
+def await_start(log: Path, first_key: Path, server: subprocess.Popen[bytes]) -> tuple[str, str]:
     """Its address and the first key."""
     give_up_at = time.monotonic() + 60
     while time.monotonic() < give_up_at and server.poll() is None:
-        text = log.read_text()
-        address, key = re.search(r"http://127\.0\.0\.1:\d+", text), re.search(r"psk_\w+", text)
-        if address and key and not address[0].endswith(":0"):
-            return address[0], key[0]
+        address = re.search(r"http://127\.0\.0\.1:[1-9]\d*", log.read_text())
+        if address and first_key.is_file():
+            return address[0], first_key.read_text().strip()
         time.sleep(0.1)
     sys.exit(f"The server did not start:\n{log.read_text()}")
 
