@@ -103,6 +103,27 @@ def test_ctrl_and_enter_generate_after_an_example(signed_in: Tab):
     expect(page.get_by_label("Results").locator("[aria-label^='Job ']")).to_have_count(1)
 
 
+def test_the_example_of_the_simulator_succeeds(signed_in: Tab):
+    signed_in.open(f"/playground/{FILM}")
+    signed_in.button("Fill in an example").click()
+    signed_in.button("Generate").click()
+    expect(signed_in.page.get_by_label("Results").get_by_label("Film")).to_be_visible()
+
+
+def test_a_canceled_job_is_not_counted_as_failed(open_tab: OpenTab, theatre: Theatre):
+    key = theatre.stage.key(account="ferry")
+    order = {"model": FILM, "input": [{"params": {"prompt": "A ferry", "script": {"latency": 3600}}}]}
+    job = theatre.call("POST", "/model/v1/generation", order, key)["id"]
+    theatre.call("POST", f"/api/v1/jobs/{job}/cancel", key=key)
+    while not theatre.call("GET", f"/api/v1/jobs/{job}?wait=30", key=key)["done"]:
+        pass
+    with open_tab(account=key) as found:
+        found.open("/usage")
+        failed = found.page.locator(".tile", has_text="Failed")
+        expect(failed).to_contain_text("0")
+        expect(found.page.locator(".tile", has_text="Jobs")).to_contain_text("1")
+
+
 # -- signing in
 
 
