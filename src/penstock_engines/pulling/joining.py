@@ -46,7 +46,7 @@ class JoinedFile:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all parts are finished."""
+        """Return whether all parts are finished."""
         return self.finished == len(self._parts)
 
     def verify(self, tell: TellStep) -> None:

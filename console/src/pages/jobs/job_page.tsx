@@ -1,5 +1,5 @@
 /** One job, with everything that is known of it. */
-import { Anchor, List, Stack } from "@mantine/core";
+import { Anchor, Stack } from "@mantine/core";
 import { Link } from "wouter";
 import { ApiError } from "../../api/errors";
 import { useJob } from "../../api/queries";
@@ -12,9 +12,9 @@ import { InputPicture, paramsToShow } from "../../parts/input_file";
 import { JsonView } from "../../parts/json_view";
 import { formatMoney } from "../../parts/money";
 import { Page, PageLoading } from "../../parts/page";
-import { Prose } from "../../parts/prose";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
+import { WarningList } from "../../parts/warning_list";
 import { WORDS } from "../../vocabulary";
 import { JobActions } from "./job_actions";
 import { JobDeliveries } from "./job_deliveries";
@@ -180,13 +180,7 @@ function CostFacts({ job }: { job: Job }) {
 function Warnings({ job }: { job: Job }) {
   return (
     <Panel title={WORDS.warnings}>
-      <List size="sm" spacing={4}>
-        {job.warnings.map((warning) => (
-          <List.Item key={warning}>
-            <Prose text={warning} />
-          </List.Item>
-        ))}
-      </List>
+      <WarningList job={job} />
     </Panel>
   );
 }

@@ -395,7 +395,7 @@ class DeliveryRecord(Shape):
 
 
 class DeliveryMessage(Shape):
-    """What an attempt sends."""
+    """The request that an attempt sends."""
 
     object: Literal["webhook.message"]
     url: str
@@ -458,7 +458,7 @@ class SharedOutput(Shape):
 
 
 class SharedOutputs(Shape):
-    """What a share link shows."""
+    """The outputs that a share link shows."""
 
     object: Literal["share.outputs"]
     model: str

@@ -19,7 +19,7 @@ MARK = (
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the page shows: the public record, the model's title, and whether its script is built."""
+    """Content of the page: the public record, the model's title, and whether its script is built."""
 
     record: Mapping[str, Any]
     title: str

@@ -20,7 +20,7 @@ ROOM = 0.14
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """How a member of the cast behaves on the stage."""
+    """Behaviour of a member of the cast on the stage."""
 
     habitat: Habitat = Habitat.FIXED
     motion: Motion = Motion.STAND
