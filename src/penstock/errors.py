@@ -52,6 +52,8 @@ class PenstockError(Exception):
     """None: unknown, as the vendor's reply was lost."""
     suggestion: str | None = None
     """Advice for the caller: the usual one, unless an error brings its own."""
+    reply: tuple[int, Mapping[str, str], bytes] | None = None
+    """Status, headers and body of a vendor's own error, for a caller of the vendor's dialect."""
 
     def __init_subclass__(cls) -> None:
         if "code" not in vars(cls):

@@ -15,6 +15,7 @@ from openai_double import KEY, OpenAIDouble
 from openai_replies import GREETING, PROMPT_TOKENS
 
 from penstock.chat import request
+from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Blame
 from penstock.domain.money import format_usd
@@ -269,12 +270,15 @@ def test_the_example_chat_vendor_asks(parley):
 
 def test_the_example_chat_vendor_is_read(parley):
     told = {"talk": "t1", "model": "parley-2", "text": "Good day", "used": {"in": 5, "out": 2}, "cut": False}
-    whole, usage, _ = render_whole(parley.translator(ask()).whole(json.dumps(told).encode()), ask(), "id", 0)
+    whole, usage, _ = render_whole(
+        parley.translator(ask()).whole(json.dumps(told).encode()), ask(), ChunkWriter(ask(), "id", 0)
+    )
     (choice,) = json.loads(whole)["choices"]
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Good day", "stop")
     assert usage is not None
     assert (usage.prompt, usage.completion) == (5, 2)
-    stream = TranslatedStream(ask(), parley.translator(ask()), "id", 0)
+    streamed = ask(stream=True)
+    stream = TranslatedStream(streamed, parley.translator(streamed), ChunkWriter(streamed, "id", 0))
     out = (
         stream.feed(
             b"".join(

@@ -2,8 +2,9 @@
 
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.cache import CachedAnswer, CacheRecorder
+from penstock.chat.doors.door import Door
 from penstock.chat.settlement import Settlement
-from penstock.domain.chat import Ask
+from penstock.domain.chat import Ask, Dialect
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
 
@@ -11,20 +12,41 @@ from penstock.errors import PenstockError
 class Answer:
     """Either `body` or `stream` is set once it has begun. It ends with `close`."""
 
-    __slots__ = ("_is_closed", "ask", "body", "cache_recorder", "settlement", "stream")
+    __slots__ = ("_in_chat", "_is_closed", "ask", "body", "cache_recorder", "door", "settlement", "stream")
 
-    def __init__(self, ask: Ask, settlement: Settlement) -> None:
+    def __init__(self, ask: Ask, door: Door, settlement: Settlement) -> None:
         self.ask = ask
+        self.door = door
         self.settlement = settlement
         self.body: bytes | None = None
         self.stream: AnswerStream | None = None
         self.cache_recorder: CacheRecorder | None = None
+        self._in_chat: Ask | None = None
         self._is_closed = False
 
     @property
     def is_cached(self) -> bool:
         """Return whether the answer comes from the cache."""
         return self.settlement.outcome is ChatOutcome.CACHED
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Return the fields of the request that the vendor did not get."""
+        attempt = self.settlement.attempt
+        return () if attempt is None else attempt.left_out
+
+    def ask_for(self, dialect: Dialect) -> Ask:
+        """Return the request for a vendor of this dialect: as it came, or translated into the chat dialect, once."""
+        if self.ask.dialect in (dialect, Dialect.CHAT):
+            return self.ask
+        if self._in_chat is None:
+            self._in_chat = self.door.to_chat(self.ask)
+        return self._in_chat
+
+    def forget_messages(self) -> None:
+        """Free the memory of a large body once a vendor answers."""
+        self.ask.forget_messages()
+        self._in_chat = None
 
     def take_cached(self, cached: CachedAnswer) -> None:
         """Answer from the cache: no vendor works for it."""

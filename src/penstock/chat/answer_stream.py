@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from penstock.chat.attempt import RouteAttempt
 from penstock.chat.cache import CacheRecorder
 from penstock.chat.faults import explain_fault
-from penstock.chat.replies.passthrough import Malformed
+from penstock.chat.replies.broken import Malformed
 from penstock.chat.replies.sse import COMMENT, EventTooLarge
 from penstock.chat.replies.stream import ResponseWriter, Stream
 from penstock.chat.settlement import Settlement
@@ -27,11 +27,11 @@ MAX_LINGER_BYTES: Final = 64 << 10
 
 
 class Interrupted(Exception):
-    """The vendor's reply ended before its answer was complete; the caller gets `error`."""
+    """The vendor's reply ended before its answer was complete; the caller gets `event`."""
 
-    def __init__(self, error: PenstockError, *, is_reported: bool) -> None:
+    def __init__(self, error: PenstockError, event: bytes, *, is_reported: bool) -> None:
         super().__init__(error.message)
-        self.error = error
+        self.event = event
         self.is_reported = is_reported
         """The vendor itself reported the error; otherwise its reply broke off."""
 
@@ -108,6 +108,11 @@ class AnswerStream:
             except (ReplyLost, TimeoutError):
                 pass
 
+    def fail(self, error: PenstockError) -> bytes:
+        """Settle, and return the event that ends the stream with this error."""
+        self._settlement.settle_failure(error)
+        return self._stream.fail(error, self._settlement.request_id)
+
     def _take(self, data: bytes) -> bool:
         """Pass on some of the vendor's reply; return whether more is wanted now."""
         stream = self._stream
@@ -140,7 +145,7 @@ class AnswerStream:
             raise self._interrupt(VendorFailed(f"The vendor's reply broke off: {stream.broken}."))
         if stream.broken is not None:
             error = explain_fault(stream.broken.fault(self._attempt.vendor.fault), self._redactor)
-            raise self._interrupt(error, is_reported=True)
+            raise self._interrupt(error, event=stream.broken.event, is_reported=True)
         if not stream.complete:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._settlement.outcome = ChatOutcome.OK
@@ -148,10 +153,10 @@ class AnswerStream:
         if self._cache_recorder is not None:
             self._cache_recorder.finish()
 
-    def _interrupt(self, error: PenstockError, *, is_reported: bool = False) -> Interrupted:
+    def _interrupt(self, error: PenstockError, *, event: bytes | None = None, is_reported: bool = False) -> Interrupted:
         self._settlement.outcome, self._settlement.error = ChatOutcome.CUT, error
-        self._settlement.settle_failure(error)
-        return Interrupted(error, is_reported=is_reported)
+        own = self.fail(error)
+        return Interrupted(error, own if event is None else event, is_reported=is_reported)
 
     def _start_timer(self, incoming: "Incoming") -> IdleTimer:
         options = self._attempt.vendor.options

@@ -3,17 +3,19 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from penstock.chat.doors.door import Door
+from penstock.chat.replies.broken import Broken, Malformed
+from penstock.chat.replies.chunks.parts import ChunkTranslation
 from penstock.chat.replies.flat_errors import read_error
-from penstock.chat.replies.passthrough import Broken, Malformed, PassthroughStream
 from penstock.chat.replies.stream import Stream
-from penstock.chat.replies.translated import TranslatedStream
-from penstock.domain.chat import Ask
+from penstock.chat.replies.translated import TranslatedStream, render_whole
+from penstock.domain.chat import Ask, Dialect, Usage
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
 from penstock.observability import traces
 from penstock.offers.route import Route
-from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.chat import ChatVendor, Translator
 
 if TYPE_CHECKING:
     from penstock.upstream.chat_response import Incoming
@@ -29,9 +31,33 @@ MAX_PLAIN_BYTES: Final = 1 << 20
 class RouteAttempt:
     """One route tried, from the call until its vendor is released. The relay owns it."""
 
-    __slots__ = ("_leave", "called_at", "first", "incoming", "price", "route", "span", "stream", "vendor")
+    __slots__ = (
+        "_door",
+        "_leave",
+        "_request",
+        "called_at",
+        "first",
+        "incoming",
+        "left_out",
+        "price",
+        "route",
+        "span",
+        "stream",
+        "vendor",
+    )
 
-    def __init__(self, ask: Ask, route: Route, vendor: ChatVendor, price: TokenPrice | None, leave: Leave) -> None:
+    def __init__(
+        self,
+        ask: Ask,
+        door: Door,
+        request: Ask,
+        route: Route,
+        vendor: ChatVendor,
+        price: TokenPrice | None,
+        leave: Leave,
+    ) -> None:
+        self._door = door
+        self._request = request
         self.route = route
         self.vendor = vendor
         self.price = price
@@ -40,6 +66,8 @@ class RouteAttempt:
         self.first = b""
         """First bytes for the caller; empty if the vendor began with a comment."""
         self.called_at = 0.0
+        self.left_out: tuple[str, ...] = ()
+        """Fields of the request that the vendor cannot get."""
         self.span: traces.Span | None = None
         self._leave: Leave | None = leave
         if traces.tracer is not None:
@@ -50,17 +78,36 @@ class RouteAttempt:
         """Number of characters of the answer so far."""
         return 0 if self.stream is None else self.stream.characters
 
+    @property
+    def is_native(self) -> bool:
+        """Return whether the vendor speaks the caller's dialect, which is not the common one."""
+        return self._request.dialect is not Dialect.CHAT
+
     def begin_wait(self, now: float) -> None:
         """Measure the vendor's time to the first byte from now on."""
         self.called_at = now
 
+    def read_whole(self, body: bytes, ask: Ask, reply_id: str, created: int) -> tuple[bytes, Usage | None, int]:
+        """Return a whole reply for the caller, its usage and its number of characters."""
+        translator = self._translator(ask, reply_id, created)
+        if translator is None:
+            return self._door.pass_whole(body, ask, reply_id, created)
+        return render_whole(translator.whole(body), ask, self._door.make_writer(ask, reply_id, created))
+
+    def _translator(self, ask: Ask, reply_id: str, created: int) -> Translator | None:
+        """Return a translator for the reply; None if it is in the caller's dialect already."""
+        translator = self.vendor.translator(self._request)
+        if translator is None and self._request.dialect is not ask.dialect:
+            return ChunkTranslation(ask, reply_id, created)
+        return translator
+
     async def read_first(self, incoming: "Incoming", ask: Ask, reply_id: str, created: int) -> None:
         """Wait for the first piece of a stream: until it comes, an error can still be an HTTP status."""
-        translator = self.vendor.translator(ask)
+        translator = self._translator(ask, reply_id, created)
         stream = self.stream = (
-            PassthroughStream(ask, reply_id, created)
+            self._door.pass_stream(ask, reply_id, created)
             if translator is None
-            else TranslatedStream(ask, translator, reply_id, created)
+            else TranslatedStream(ask, translator, self._door.make_writer(ask, reply_id, created))
         )
         plain = b""  # of a reply that is not an event stream
         while not self.first and not stream.comments:

@@ -80,8 +80,8 @@ class ChatCache:
 
 
 def cache_key(account_id: str, ask: Ask) -> bytes:
-    """Return a hash of account and fields, independent of the order of the fields."""
-    digest = hashlib.sha256(account_id.encode())
+    """Return a hash of account, dialect and fields, independent of the order of the fields."""
+    digest = hashlib.sha256(f"{account_id} {ask.dialect} {sorted(ask.headers.items())}".encode())
     for name in sorted(ask.fields):
         raw = memoryview(ask.fields[name])
         digest.update(b"%d %s %d " % (len(name), name.encode(), len(raw)))

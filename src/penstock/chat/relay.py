@@ -14,15 +14,16 @@ from penstock.chat.answer_lengths import AnswerLengths
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.attempt import Leave, RouteAttempt
 from penstock.chat.cache import CachedAnswer, CacheRecorder, ChatCache, cache_key
+from penstock.chat.doors import DOORS
 from penstock.chat.faults import explain_fault
-from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
+from penstock.chat.replies.broken import Broken, Malformed
 from penstock.chat.replies.sse import EventTooLarge
-from penstock.chat.replies.translated import render_whole
 from penstock.chat.route_health import Probe, RouteHealth, Routes
 from penstock.chat.settlement import Settlement
 from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Fault, Usage
+from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
     ChatRateLimited,
@@ -99,7 +100,7 @@ class Relay:
         self._usage_writer.check()
         offers = self._offers()
         settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths, self._steady)
-        answer = Answer(ask, settlement)
+        answer = Answer(ask, DOORS[ask.dialect], settlement)
         try:
             if key.is_limited:
                 settlement.ticket = await self._admit(ask, key)
@@ -131,7 +132,7 @@ class Relay:
         if price is None:
             raise refuse_unpriced(ask.model)
         tokens = self._lengths.likely(key.account_id, ask.model) if ask.max_tokens is None else ask.max_tokens
-        most = Usage(ask.prompt * 4 // 3 + 16, tokens * (ask.field("n") if "n" in ask.fields else 1))
+        most = Usage(ask.prompt * 4 // 3 + 16, tokens * ask.choices)
         ticket = settlement.ticket
         assert ticket is not None  # noqa: S101  a key with a budget is admitted first
         cost = price.of(most)
@@ -181,23 +182,23 @@ class Relay:
         """Call one vendor and wait for its first byte: until then, a failure has its own status."""
         ask, settlement, has_alternatives = answer.ask, answer.settlement, len(offer.routes) > 1
         is_large = ask.size > MAX_INLINE_BYTES
-        call = await self._prepare_large(ask, vendor, route) if is_large else _prepare(ask, vendor, route)
+        prepared = await self._prepare_large(answer, vendor, route) if is_large else _prepare(answer, vendor, route)
         self._enter(route, vendor)
         health = self.routes.health(route)
         probe = health.begin(account)
         leave = self._make_leave(route, vendor, health, account, has_alternatives=has_alternatives)
-        attempt = RouteAttempt(ask, route, vendor, offer.price_of(route.vendor, settlement.created_at), leave)
-        settlement.take_attempt(attempt)
+        price = offer.price_of(route.vendor, settlement.created_at)
+        attempt = _begin_attempt(answer, prepared, route, vendor, price, leave)
         outcome = "canceled"
         try:
-            await self._call(answer, attempt, call)
+            await self._call(answer, attempt, prepared[1])
             outcome = "ok"
             if True in probe or not ask.stream or not has_alternatives:
                 health.succeed(account)  # any other stream is judged by its end
         except _Refused as refused:
             outcome = refused.fault.blame
             settlement.record_refusal()
-            raise self._judge(refused.fault, route, account, probe) from None
+            raise self._judge(refused, attempt, account, probe) from None
         except NotSent as error:
             outcome = "not_sent"
             settlement.record_refusal()
@@ -219,8 +220,8 @@ class Relay:
                 attempt.fail(outcome, settlement.outcome, settlement.error)
         return attempt
 
-    async def _prepare_large(self, ask: Ask, vendor: ChatVendor, route: Route) -> Call:
-        return await asyncio.to_thread(_prepare, ask, vendor, route)
+    async def _prepare_large(self, answer: Answer, vendor: ChatVendor, route: Route) -> tuple[Ask, Call]:
+        return await asyncio.to_thread(_prepare, answer, vendor, route)
 
     async def _call(self, answer: Answer, attempt: RouteAttempt, call: Call) -> None:
         """Send the call, and read a whole answer or the first piece of a stream."""
@@ -243,14 +244,19 @@ class Relay:
                 raise
             raise _refuse(vendor, attempt.incoming, b"") from None
 
-    def _judge(self, fault: Fault, route: Route, account: str, probe: Probe) -> PenstockError | TryNextRoute:
+    def _judge(
+        self, refused: "_Refused", attempt: RouteAttempt, account: str, probe: Probe
+    ) -> PenstockError | TryNextRoute:
         """Log a vendor's refusal, record it in the route's health, and return the error to raise."""
+        fault, route = refused.fault, attempt.route
         redactor, health = self._offers().redactor, self.routes.health(route)
         level = logging.ERROR if fault.blame is Blame.CREDENTIAL else logging.INFO
         shown = {"code": redactor.code(fault.code), "message": redactor.text(fault.message)}
         fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **shown}
         log.log(level, "chat vendor refused a request", extra={"fields": fields})
         error = explain_fault(fault, redactor)
+        if refused.reply is not None and attempt.is_native and fault.blame is not Blame.CREDENTIAL:
+            error.reply = redactor.reply(refused.reply)
         if fault.blame is Blame.CALLER:
             health.succeed(account)
             return error
@@ -286,11 +292,22 @@ class Relay:
 
 
 class _Refused(Exception):
-    """The vendor answered with a fault."""
+    """The vendor answered with a fault, in an HTTP error or in a stream."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: Fault, reply: Reply | None = None) -> None:
         super().__init__(fault.message)
         self.fault = fault
+        self.reply = reply
+
+
+def _begin_attempt(
+    answer: Answer, prepared: tuple[Ask, Call], route: Route, vendor: ChatVendor, price: TokenPrice | None, leave: Leave
+) -> RouteAttempt:
+    request, call = prepared
+    attempt = RouteAttempt(answer.ask, answer.door, request, route, vendor, price, leave)
+    attempt.left_out = request.left_out + call.left_out
+    answer.settlement.take_attempt(attempt)
+    return attempt
 
 
 async def _begin_stream(answer: Answer, attempt: RouteAttempt, incoming: "Incoming") -> None:
@@ -308,8 +325,9 @@ async def _read_answer(answer: Answer, attempt: RouteAttempt, incoming: "Incomin
     if not 200 <= incoming.status < 300:
         raise _refuse(attempt.vendor, incoming, body)
     settlement.record_first_byte(attempt.called_at)
-    whole = (body, attempt.vendor, answer.ask, _reply_id(settlement), int(settlement.created_at))
-    read = await asyncio.to_thread(_read_whole, *whole) if len(body) > MAX_INLINE_BYTES else _read_whole(*whole)
+    whole = (body, answer.ask, _reply_id(settlement), int(settlement.created_at))
+    read_whole = attempt.read_whole
+    read = await asyncio.to_thread(read_whole, *whole) if len(body) > MAX_INLINE_BYTES else read_whole(*whole)
     answer.body = read[0]
     settlement.take_whole(*read)
 
@@ -319,24 +337,18 @@ def _reply_id(settlement: Settlement) -> str:
     return f"chatcmpl-{settlement.request_id}"
 
 
-def _read_whole(
-    body: bytes, vendor: ChatVendor, ask: Ask, reply_id: str, created: int
-) -> tuple[bytes, Usage | None, int]:
-    translator = vendor.translator(ask)
-    if translator is None:
-        return pass_whole(body, ask, reply_id, created)
-    return render_whole(translator.whole(body), ask, reply_id, created)
-
-
-def _prepare(ask: Ask, vendor: ChatVendor, route: Route) -> Call:
+def _prepare(answer: Answer, vendor: ChatVendor, route: Route) -> tuple[Ask, Call]:
+    """Return the request in a dialect that the vendor takes, and the call for it."""
     try:
-        return vendor.complete(ask, route.model)
+        request = answer.ask_for(vendor.dialect)
+        return request, vendor.complete(request, route.model)
     except InvalidRequest as error:  # another vendor may support it
         raise TryNextRoute(error) from None
 
 
 def _refuse(vendor: ChatVendor, incoming: "Incoming", body: bytes) -> _Refused:
-    return _Refused(vendor.fault(Reply(incoming.status, incoming.headers, body)))
+    reply = Reply(incoming.status, incoming.headers, body)
+    return _Refused(vendor.fault(reply), reply)
 
 
 def _as_chat_error(error: RateLimited) -> ChatRateLimited:

@@ -73,6 +73,7 @@ def read(body: bytes) -> Ask:
         max_tokens=_max_tokens(fields),
         size=len(body),
         prompt=guess_tokens(fields["messages"]),
+        choices=int(bytes(fields["n"])) if "n" in fields else 1,
     )
 
 

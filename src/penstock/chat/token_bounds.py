@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from penstock.domain.chat import Ask, Usage
+from penstock.domain.chat import CONVERSATIONS, Ask, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
 """Tokens that a vendor may add to a prompt: its template and its own instructions."""
@@ -14,7 +14,7 @@ UNSEEN_TOKENS: Final = 131_072
 PICTURE_TOKENS: Final = 50_000
 DOCUMENT_TOKENS: Final = 1_000_000
 """Tokens of a picture, and of a document, video or recording, however short its data or URL is."""
-LIMITS: Final = ("max_completion_tokens", "max_tokens")
+LIMITS: Final = ("max_completion_tokens", "max_tokens", "max_output_tokens")
 EXTERNAL_FIELDS: Final = ("cachedContent", "container", "extra_body", "google", "web_search_options")
 """Fields that make a vendor read content from outside the request."""
 BYTES_PER_CHARACTER: Final = 4
@@ -49,16 +49,16 @@ def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
 
 def _most_asked(ask: Ask) -> int:
     attached = DOCUMENT_TOKENS  # of a large body, whose messages are freed as soon as a vendor answers
-    if "messages" in ask.fields:
-        messages = bytes(ask.fields["messages"])
+    conversation = next((ask.fields[name] for name in CONVERSATIONS if name in ask.fields), None)
+    if conversation is not None:
+        messages = bytes(conversation)
         attached = len(_PICTURE.findall(messages)) * PICTURE_TOKENS + len(_DOCUMENT.findall(messages)) * DOCUMENT_TOKENS
     external = sum(DOCUMENT_TOKENS for name in EXTERNAL_FIELDS if name in ask.fields)
     return ask.size + HIDDEN_PROMPT_TOKENS + attached + external
 
 
 def _most_answered(ask: Ask, seen: int) -> int:
-    choices: int = ask.field("n") or 1
     if ask.max_tokens is None:
-        return seen + UNSEEN_TOKENS * choices
-    most = max(ask.field(name) or 0 for name in LIMITS) * choices
+        return seen + UNSEEN_TOKENS * ask.choices
+    most = max(ask.field(name) or 0 for name in LIMITS) * ask.choices
     return most + (ask.size if "prediction" in ask.fields else 0)  # wrong predictions are counted too

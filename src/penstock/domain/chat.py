@@ -11,12 +11,22 @@ from msgspec import structs
 # -- the request
 
 
+class Dialect(StrEnum):
+    """The wire format of a request: that of the door it came through, or of a vendor."""
+
+    CHAT = "chat"  # OpenAI's chat completions, into which all others are translated
+    MESSAGES = "messages"  # Anthropic's
+    RESPONSES = "responses"  # OpenAI's newer one
+
+
 class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: faster than a dataclass
     """A chat request: the few fields that are read, and all fields unparsed."""
 
     model: str
     fields: Mapping[str, msgspec.Raw]
     """Every top-level field of the body that is not null, unparsed."""
+    dialect: Dialect = Dialect.CHAT
+    """The dialect of the fields."""
     stream: bool = False
     include_usage: bool = False
     max_tokens: int | None = None
@@ -24,6 +34,12 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     """Bytes of the body."""
     prompt: int = 0
     """Estimated number of prompt tokens."""
+    choices: int = 1
+    """Number of answers asked for."""
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict[str, str])
+    """Headers for a vendor of the same dialect, such as `anthropic-beta`."""
+    left_out: tuple[str, ...] = ()
+    """Fields of the caller's dialect that a translation cannot express."""
 
     def field(self, name: str) -> Any:
         """Return a field's parsed value; None if it is absent."""
@@ -33,13 +49,18 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     def forget_messages(self) -> None:
         """Free the memory of a large body once a vendor answers; the messages are not read after that."""
         fields = cast("dict[str, msgspec.Raw]", self.fields)
-        fields.pop("messages", None)
+        for name in CONVERSATIONS:
+            fields.pop(name, None)
         for name, raw in fields.items():
             fields[name] = raw.copy()  # each one references the whole body
 
     def has(self, name: str, *, but: Any = None) -> bool:
         """Return whether a field is present with another value than `but`, which has no effect."""
         return name in self.fields and self.field(name) != but
+
+
+CONVERSATIONS: Final = ("messages", "input")
+"""Fields that hold the conversation, each in its dialect."""
 
 
 # -- the usage
@@ -190,6 +211,23 @@ class Reasoning(msgspec.Struct, frozen=True):
     choice: int = 0
 
 
+class RefusalText(msgspec.Struct, frozen=True):
+    """A piece of the text with which a model refuses."""
+
+    text: str
+    choice: int = 0
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """Reasoning that only its vendor can read, written by `seals.seal`: the vendor needs it back in a tool loop.
+
+    It follows the `Reasoning` that it belongs to, and comes before the tool calls that were reasoned about.
+    """
+
+    text: str
+    choice: int = 0
+
+
 class ToolCall(msgspec.Struct, frozen=True):
     """A tool is called; its `Arguments` follow before the next call begins."""
 
@@ -231,4 +269,4 @@ class End(msgspec.Struct, frozen=True):
     """The end of the reply, as stated by the vendor."""
 
 
-Part: TypeAlias = Opening | Text | Reasoning | ToolCall | Arguments | Finish | Used | Fault | End
+Part: TypeAlias = Opening | Text | Reasoning | RefusalText | Seal | ToolCall | Arguments | Finish | Used | Fault | End

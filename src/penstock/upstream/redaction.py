@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote, urlsplit
 
+from penstock.vendor_api.generation import Reply
+
 MASK: Final = "…"
 MAX_TEXT: Final = 300
 MAX_READ: Final = 2_000
@@ -19,6 +21,11 @@ MIN_BEGUN, BEGINNING = 20, 12
 """Of a secret of at least 20 characters, the first 12 are hidden too, with any mask that follows."""
 MIN_NAME: Final = 8
 """A shorter host name made of letters alone is hidden only inside an address."""
+
+MAX_ERROR_BYTES: Final = 1 << 16
+"""Bytes of a vendor's error that a caller of its dialect gets."""
+PASSED_HEADERS: Final = ("anthropic-ratelimit-", "retry-after", "x-should-retry")
+"""Beginnings of the names of headers that go with it."""
 
 _ADDRESS: Final = re.compile(
     r"\b[a-z][a-z0-9+.-]{0,20}://\S+"
@@ -69,6 +76,12 @@ class Redactor:
     def param(self, value: Any) -> str | None:
         """Return the name of a field if it looks like one and holds nothing to hide."""
         return self._keep(value, _PARAM)
+
+    def reply(self, reply: Reply) -> tuple[int, Mapping[str, str], bytes]:
+        """Return status, headers and body of a vendor's error for a caller of its dialect: only secrets are masked."""
+        body = self._secret.sub(MASK, reply.body[:MAX_ERROR_BYTES].decode("utf-8", "replace"))
+        named = {name: value for name, value in reply.headers.items() if name.startswith(PASSED_HEADERS)}
+        return reply.status, named, self._host.sub(MASK, body).encode()
 
     def upstream(
         self, texts: Mapping[str, str | None] | None, sent_tokens: Iterable[str] = ()

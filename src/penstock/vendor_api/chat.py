@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol
 
 from pydantic import Field
 
-from penstock.domain.chat import Ask, Fault, Part
+from penstock.domain.chat import Ask, Dialect, Fault, Part
 from penstock.domain.prices import TokenPrice
 from penstock.vendor_api.generation import Call, Reply, VendorFolders, VendorOptions
 
@@ -82,15 +82,19 @@ class ChatVendor(Protocol):
     models: Sequence[str]  # offered where the configuration lists no models
     price: TokenPrice | None  # used where the configuration names none
     about: Mapping[str, AboutModel]  # by model; models may be left out
+    dialect: Dialect  # of requests that `complete` takes besides those of the chat dialect
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """Return the call that requests an answer; raise `InvalidRequest` for what the vendor cannot do."""
+        """Return the call that requests an answer; raise `InvalidRequest` for what the vendor cannot do.
+
+        A request of the vendor's own dialect passes unchanged, but for the model's name and the credential.
+        """
         ...
 
     def translator(self, ask: Ask) -> Translator | None:
-        """Return a translator for the reply; None if replies are in OpenAI's dialect and pass unchanged."""
+        """Return a translator for the reply; None if replies are in the request's dialect and pass unchanged."""
         ...
 
     def fault(self, reply: Reply) -> Fault:
@@ -105,3 +109,4 @@ class RemoteChat:
     models: Sequence[str] = ()
     price: TokenPrice | None = None
     about: Mapping[str, AboutModel] = MappingProxyType({})
+    dialect: Dialect = Dialect.CHAT

@@ -82,6 +82,7 @@ class Call(msgspec.Struct, frozen=True):  # one per chat request: faster than a 
     form: Form | None = None  # instead of all three
     seconds: float = 60.0
     prepares: bool = False  # a preparation such as an upload: if it fails, nothing was ordered
+    left_out: tuple[str, ...] = ()  # fields of the request that the vendor cannot get
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from penstock.errors import (
 from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
 from penstock.store.queries.accounts import key_rows
+from penstock.web.credentials import find_credential
 from penstock.web.responses import problems
 
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)
@@ -91,8 +92,8 @@ def _write_url(scheme: str, server: tuple[str, int] | None, host: str | None, fo
 async def admit(request: Request, scope: Scope) -> Caller:
     """Return the caller if its key is valid and has this scope, else raise the error to answer."""
     gateway = gateway_of(request)
-    authorization = request.headers.get("authorization")
-    key = await gateway.keyring.check(authorization, without_store=scope is Scope.CHAT)
+    credential = find_credential(dict(request.scope["headers"]))
+    key = await gateway.keyring.check(credential, without_store=scope is Scope.CHAT)
     request.scope["state"]["account"] = key.account_id
     if not key.allows(scope):
         allowed = ", ".join(sorted(key.scopes))

@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from penstock.catalog.params import shorten
+from penstock.chat.doors import find_door
 from penstock.errors import (
     Detail,
     InternalError,
@@ -41,7 +42,7 @@ def request_id_of(request: Request) -> str:
 async def answer_error(request: Request, error: Exception) -> Response:
     """Answer with one of Penstock's errors."""
     assert isinstance(error, PenstockError)  # noqa: S101  registered for these only
-    rendered = render_error(error, request_id_of(request))
+    rendered = render_error(error, request_id_of(request), door=find_door(request.url.path))
     response = Response(rendered.body, rendered.status)
     response.raw_headers = rendered.headers
     return response

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 from pydantic import Field
 
-from penstock.domain.chat import Ask, Blame, Fault
+from penstock.domain.chat import Ask, Blame, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
@@ -73,6 +73,7 @@ class Local:
 
     options_type: ClassVar[type[ChatOptions]] = LocalOptions
     price: TokenPrice | None = FREE_TOKENS
+    dialect: Dialect = Dialect.CHAT
 
     def __init__(self, options: LocalOptions, folders: VendorFolders) -> None:
         self.options = options

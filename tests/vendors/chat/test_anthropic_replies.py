@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from penstock.chat import request
-from penstock.chat.replies.passthrough import Broken, Malformed
+from penstock.chat.replies.broken import Broken, Malformed
+from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Blame, End, Fault, Finish, Opening, Reason, Usage, Used
 from penstock.vendor_api.generation import Reply, VendorFolders
@@ -36,7 +37,7 @@ def read_whole(told: Any) -> list[Any]:
 
 def streamed(told: dict[str, Any], size: int) -> dict[str, Any]:
     """The completion that the chunks of this message's stream make, cut into pieces of this many bytes."""
-    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), "id", 1)
+    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), ChunkWriter(ASK, "id", 1))
     data = b"".join(stream(told))
     out = b"".join(rendered.feed(data[start : start + size]) for start in range(0, len(data), size)) + rendered.end()
     assert rendered.malformed == 0
@@ -60,7 +61,9 @@ def streamed(told: dict[str, Any], size: int) -> dict[str, Any]:
 def completed(told: dict[str, Any]) -> dict[str, Any]:
     """The same of a reply that was not streamed."""
     translator = VENDOR.translator(ASK)
-    completion = json.loads(render_whole(translator.whole(json.dumps(told).encode()), ASK, "id", 1)[0])
+    completion = json.loads(
+        render_whole(translator.whole(json.dumps(told).encode()), ASK, ChunkWriter(ASK, "id", 1))[0]
+    )
     choice = completion["choices"][0]
     said = choice["message"]
     return {
@@ -148,7 +151,7 @@ def test_malformed_events(data):
 def test_malformed_replies(told):
     translator = VENDOR.translator(ASK)
     with pytest.raises(Malformed):
-        render_whole(translator.whole(json.dumps(told).encode()), ASK, "id", 1)
+        render_whole(translator.whole(json.dumps(told).encode()), ASK, ChunkWriter(ASK, "id", 1))
 
 
 @pytest.mark.parametrize("name", ["ping", "content_block_stop", "of_tomorrow"])
@@ -212,7 +215,7 @@ def test_an_error_of_tomorrow():
 
 
 def test_an_error_in_a_stream_breaks_it():
-    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), "id", 1)
+    rendered = TranslatedStream(ASK, VENDOR.translator(ASK), ChunkWriter(ASK, "id", 1))
     events = list(stream(message([text("Hi")])))[:4]
     rendered.feed(b"".join(events))
     failure = b"event: error\ndata: " + json.dumps(error_body("overloaded_error", "Full")).encode() + b"\n\n"

@@ -8,7 +8,10 @@ from chat_samples import SAMPLES, Json, anything, bodies, check_fault, every_sam
 from hypothesis import given, note
 from hypothesis import strategies as some
 
-from penstock.chat.replies.passthrough import Broken, Malformed, PassthroughStream, pass_whole
+from penstock.chat.replies.broken import Broken, Malformed
+from penstock.chat.replies.chunks.completion import pass_whole
+from penstock.chat.replies.chunks.passthrough import PassthroughStream
+from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Ask, Part
 
@@ -42,7 +45,11 @@ def open_stream(name: str, **fields: Any) -> PassthroughStream | TranslatedStrea
     """As the gateway does it."""
     ask = make_ask(stream=True, **SAMPLES[name].fields, **fields)
     translator = make_vendor(name).translator(ask)
-    return PassthroughStream(ask, "ours", 1) if translator is None else TranslatedStream(ask, translator, "ours", 1)
+    return (
+        PassthroughStream(ask, "ours", 1)
+        if translator is None
+        else TranslatedStream(ask, translator, ChunkWriter(ask, "ours", 1))
+    )
 
 
 def write(events: Any) -> bytes:
@@ -119,7 +126,7 @@ def read_whole(name: str, ask: Ask, body: bytes) -> Any:
     translator = make_vendor(name).translator(ask)
     if translator is None:
         return pass_whole(body, ask, "ours", 1)
-    return render_whole(translator.whole(body), ask, "ours", 1)
+    return render_whole(translator.whole(body), ask, ChunkWriter(ask, "ours", 1))
 
 
 def places_in(found: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:

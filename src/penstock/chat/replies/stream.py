@@ -3,12 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from penstock.chat.replies.passthrough import Broken, Malformed
+from penstock.chat.replies.broken import Broken, Malformed
 from penstock.domain.chat import Usage
+from penstock.errors import PenstockError
 
 
 class Stream(Protocol):
-    """A vendor's stream in any dialect, written as OpenAI's chunks."""
+    """A vendor's stream in any dialect, on its way to the caller."""
 
     malformed: int
     broken: Broken | Malformed | None
@@ -54,6 +55,10 @@ class Stream(Protocol):
 
     def end(self) -> bytes:
         """End the vendor's stream and return the bytes that close ours."""
+        ...
+
+    def fail(self, error: PenstockError, request_id: str) -> bytes:
+        """Return the event that ends a stream which broke off, so that no client takes it for complete."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""`POST /llm/chat/completions`, served in front of FastAPI so that a request costs microseconds."""
+"""The doors of chat, such as `POST /llm/chat/completions`, in front of FastAPI: a request costs microseconds."""
 
 import asyncio
 import re
@@ -6,9 +6,10 @@ from collections.abc import Awaitable
 from typing import Final, NamedTuple
 
 from penstock.accounts.keyring import Proof
-from penstock.chat import request
 from penstock.chat.answer import Answer
 from penstock.chat.answer_stream import AnswerStream, Interrupted
+from penstock.chat.doors import PATHS
+from penstock.chat.doors.door import Door
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask
 from penstock.domain.money import format_usd
@@ -21,13 +22,12 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
-from penstock.web.chat_schema import CHAT_PATH
+from penstock.web.credentials import find_credential
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
-from penstock.web.server.error_response import encode_error, render_error
+from penstock.web.server.error_response import render_error
 from penstock.web.server.request_cycle import Cycle
 
-PATHS: Final = frozenset({CHAT_PATH, "/v1/chat/completions", "/llm/v1/chat/completions"})
 THREAD_DECODE_BYTES: Final = 1 << 18  # longer bodies are decoded in a thread, to keep the event loop free
 STREAM_LINES: Final = (
     b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
@@ -36,6 +36,9 @@ JSON: Final = b"application/json"
 JSON_LINES: Final = b"content-type: application/json\r\n"
 ERROR_READ_SECONDS: Final = 0.5
 """Seconds for the client to read the error event. Some drop unread data when the connection breaks."""
+MAX_LEFT_OUT: Final = 1_000
+"""Characters of the header that names fields which a vendor did not get."""
+_UNPRINTABLE: Final = re.compile(r"[^ -~]")
 _SLASHES = re.compile("//+")
 _MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients omit a part of the base URL
 
@@ -46,7 +49,8 @@ class _ChatRoute(NamedTuple):
     path: str
 
 
-_ROUTE = _ChatRoute(CHAT_PATH)
+_ROUTES: Final = {door.dialect: _ChatRoute(path) for path, door in reversed(list(PATHS.items()))}
+"""By dialect; the first of its paths stands for all."""
 
 
 class Completions:
@@ -62,14 +66,15 @@ class Completions:
         path = scope.get("path", "")
         if "//" in path:  # base URLs often end with an extra slash
             path = _SLASHES.sub("/", path)
-        if path in PATHS:
-            return self._answer(scope, receive, send)
+        door = PATHS.get(path)
+        if door is not None:
+            return self._answer(door, scope, receive, send)
         if _MODELS.match(path):
             scope["path"] = _MODELS.sub("/llm/models", path)
         return self._app(scope, receive, send)
 
-    async def _answer(self, scope: Message, receive: Receive, send: Send) -> None:
-        scope["route"] = _ROUTE
+    async def _answer(self, door: Door, scope: Message, receive: Receive, send: Send) -> None:
+        scope["route"] = _ROUTES[door.dialect]
         cycle: Cycle = scope["extensions"][CYCLE]
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
@@ -77,10 +82,11 @@ class Completions:
         begun = self._gateway.steady()
         try:
             key = await self._admit(cycle, scope)
-            answer = await self._open(await self._read(cycle, receive, key.account_id), key, cycle.request_id)
+            ask = await self._read(door, cycle, receive, key.account_id)
+            answer = await self._open(ask, key, cycle.request_id)
             try:
                 if cycle.hold is not None:
-                    answer.ask.forget_messages()
+                    answer.forget_messages()
                     cycle.release()
                 if answer.stream is not None:
                     await _send_stream(answer, answer.stream, send, self._gateway.steady() - begun, cycle)
@@ -89,24 +95,22 @@ class Completions:
             finally:
                 answer.close()
         except PenstockError as error:
-            await render_error(error, scope["state"]["request_id"]).send(send)
+            await render_error(error, scope["state"]["request_id"], door=door).send(send)
         except asyncio.CancelledError:
             if not cycle.gone:  # the drain deadline
-                await _refuse_late(cycle, send)
+                await _refuse_late(door, cycle, send)
                 raise
         finally:
             cycle.on_gone = None
 
     async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
-            raise MethodNotAllowed(f"{CHAT_PATH} takes POST, not {scope['method']}.", headers={"allow": "POST"})
+            raise MethodNotAllowed(f"{scope['path']} takes POST, not {scope['method']}.", headers={"allow": "POST"})
         if self._gateway.draining:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
         proof: Proof | None = cycle.head.proof
         if proof is None or not self._gateway.keyring.holds(proof):
-            sent = cycle.head.fields.get(b"authorization")
-            authorization = None if sent is None else sent.decode("latin-1")
-            proof = await self._gateway.keyring.prove(authorization, without_store=True)
+            proof = await self._gateway.keyring.prove(find_credential(cycle.head.fields), without_store=True)
             cycle.head.proof = proof
         key = proof.key
         scope["state"]["account"] = key.account_id
@@ -121,7 +125,7 @@ class Completions:
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return self._gateway.relay.open(ask, offer, key, request_id)
 
-    async def _read(self, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
+    async def _read(self, door: Door, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
         headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
@@ -135,7 +139,9 @@ class Completions:
             body = cycle.take_small_body()
             if not body:
                 body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
-        return await asyncio.to_thread(request.read, body) if len(body) > THREAD_DECODE_BYTES else request.read(body)
+        if len(body) > THREAD_DECODE_BYTES:
+            return await asyncio.to_thread(door.read, body, headers)
+        return door.read(body, headers)
 
 
 # -- responses
@@ -148,7 +154,17 @@ def _write_headers(answer: Answer, seconds: float) -> bytes:
     lines = b"x-penstock-vendor: %b\r\nx-penstock-overhead-ms: %.3f\r\n" % (settlement.vendor_name.encode(), overhead)
     if answer.is_cached or answer.cache_recorder is not None:
         lines += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
+    if left_out := answer.left_out:
+        lines += b"x-penstock-left-out: %b\r\n" % _join_names(left_out)
+    for name, value in answer.door.headers(settlement.request_id):
+        lines += b"%b: %b\r\n" % (name, value)
     return lines if settlement.ticket is None else lines + settlement.ticket.write()
+
+
+def _join_names(names: tuple[str, ...]) -> bytes:
+    """Return the names of fields in one header, of bounded length."""
+    joined = ", ".join(dict.fromkeys(names))[:MAX_LEFT_OUT]
+    return _UNPRINTABLE.sub("?", joined).encode()
 
 
 async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, seconds: float) -> None:
@@ -169,12 +185,12 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds
         await stream.pour(cycle)
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain deadline
-            error = Overloaded("The gateway is shutting down.")
-            answer.settlement.settle_failure(error)
-            await send(_error_event(error, cycle.request_id, more_body=True))
+            event = stream.fail(Overloaded("The gateway is shutting down."))
+            await send({"type": "http.response.body", "body": event, "more_body": True})
         raise
     except Interrupted as interrupted:
-        await send(_error_event(interrupted.error, cycle.request_id, more_body=not interrupted.is_reported))
+        more_body = not interrupted.is_reported
+        await send({"type": "http.response.body", "body": interrupted.event, "more_body": more_body})
         if not interrupted.is_reported:
             answer.close()
             await asyncio.sleep(ERROR_READ_SECONDS)
@@ -184,14 +200,9 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds
     await stream.linger()
 
 
-async def _refuse_late(cycle: Cycle, send: Send) -> None:
+async def _refuse_late(door: Door, cycle: Cycle, send: Send) -> None:
     """Answer a request that the drain deadline ends, unless its answer has begun. Its vendor may have worked."""
     if not cycle.response_started:
         error = Overloaded("The gateway is shutting down.", retry_after=2)
         error.charged = None
-        await render_error(error, cycle.request_id, closes=True).send(send)
-
-
-def _error_event(error: PenstockError, request_id: str, *, more_body: bool) -> Message:
-    body = encode_error(error, request_id)
-    return {"type": "http.response.body", "body": b"data: " + body + b"\n\n", "more_body": more_body}
+        await render_error(error, cycle.request_id, closes=True, door=door).send(send)

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
+from penstock.chat.doors import find_door
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 from penstock.fairness.body_memory import SMALL_BODY_BYTES
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
@@ -135,7 +136,8 @@ def _too_large(max_body_bytes: int) -> BodyTooLarge:
 
 
 async def _answer(error: PenstockError, scope: Message, receive: Receive, send: Send) -> None:
-    response = render_error(error, scope.get("state", {}).get("request_id"), closes=True)
+    door = find_door(scope.get("path", ""))
+    response = render_error(error, scope.get("state", {}).get("request_id"), closes=True, door=door)
     await send(response.start())
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     now = asyncio.get_running_loop().time

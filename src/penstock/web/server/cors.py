@@ -11,7 +11,8 @@ EXPOSED = (
     "x-ratelimit-limit-tokens, x-ratelimit-remaining-requests, x-ratelimit-remaining-tokens, "
     "x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-ratelimit-limit-jobs, x-ratelimit-remaining-jobs, "
     "x-penstock-cost, x-penstock-vendor, "
-    "x-penstock-overhead-ms, x-penstock-cache, idempotency-replayed, etag, content-range, location"
+    "x-penstock-overhead-ms, x-penstock-cache, x-penstock-left-out, request-id, "
+    "idempotency-replayed, etag, content-range, location"
 )
 ALLOWED = (
     "authorization, content-type, content-encoding, accept, idempotency-key, prefer, range, if-none-match, "
@@ -53,7 +54,7 @@ def _preflight(scope: Message) -> bytes | None:
 async def _answer(wanted: bytes, send: Send) -> None:
     known = {name.strip() for name in ALLOWED.split(",")}
     more = {name.strip().lower() for name in wanted.decode("latin-1").split(",")}
-    allowed = known | {name for name in more if name.startswith(("x-stainless-", "openai-", "x-"))}
+    allowed = known | {name for name in more if name.startswith(("x-", "openai-", "anthropic-"))}
     headers = [
         (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"),
         (b"access-control-allow-headers", ", ".join(sorted(allowed)).encode("latin-1")),

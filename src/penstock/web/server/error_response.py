@@ -1,10 +1,11 @@
-"""The one renderer of the error shape: every answer that is an error is written here."""
+"""The one renderer of errors: every answer that is an error is written here, in the shape of its door."""
 
 import math
 from typing import NamedTuple
 
-import msgspec
-
+from penstock.chat.doors import DOORS
+from penstock.chat.doors.door import Door
+from penstock.domain.chat import Dialect
 from penstock.errors import PenstockError
 from penstock.web.server.asgi import Headers, Message, Send
 
@@ -26,9 +27,11 @@ class ErrorResponse(NamedTuple):
         await send({"type": "http.response.body", "body": self.body})
 
 
-def render_error(error: PenstockError, request_id: str | None, *, closes: bool = False) -> ErrorResponse:
+def render_error(
+    error: PenstockError, request_id: str | None, *, closes: bool = False, door: Door = DOORS[Dialect.CHAT]
+) -> ErrorResponse:
     """Render an error with all headers it carries. `closes`: the connection ends with this response."""
-    body = encode_error(error, request_id)
+    status, body = door.write_error(error, request_id)
     headers = {
         "content-type": "application/json",
         "content-length": str(len(body)),
@@ -38,14 +41,14 @@ def render_error(error: PenstockError, request_id: str | None, *, closes: bool =
     if error.retry_after is not None:
         headers["retry-after"] = str(max(1, math.ceil(error.retry_after)))
         headers["retry-after-ms"] = str(max(1, math.ceil(error.retry_after * 1000)))
+    if error.reply is not None:  # the vendor's own error, for a caller of the vendor's dialect
+        status, passed, body = error.reply
+        headers |= {**passed, "content-length": str(len(body))}
     if closes:
         headers["connection"] = "close"
     if request_id is not None:
         headers["x-request-id"] = request_id
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
-    return ErrorResponse(error.status, raw, body)
-
-
-def encode_error(error: PenstockError, request_id: str | None) -> bytes:
-    """Return the body alone, which streams send as an event."""
-    return msgspec.json.encode({"error": error.body(request_id)})
+    if request_id is not None:
+        raw += door.headers(request_id)
+    return ErrorResponse(status, raw, body)

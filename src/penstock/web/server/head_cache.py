@@ -15,7 +15,7 @@ GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{8,100}")
 _LENGTH: Final = re.compile(rb"\r\ncontent-length: ?(\d{1,9})\r\n", re.IGNORECASE)
 SINGLE: Final = frozenset(
     {
-        *(b"authorization", b"host", b"x-api-key", b"idempotency-key", b"x-request-id"),
+        *(b"authorization", b"host", b"x-api-key", b"x-goog-api-key", b"idempotency-key", b"x-request-id"),
         *(b"content-length", b"transfer-encoding", b"content-type", b"content-encoding"),
     }
 )

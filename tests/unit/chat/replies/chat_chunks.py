@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as some
 
 from penstock.chat import request
-from penstock.chat.replies.passthrough import PassthroughStream
+from penstock.chat.replies.chunks.passthrough import PassthroughStream
 from penstock.domain.chat import Ask, Blame, Fault
 
 Json = dict[str, Any]

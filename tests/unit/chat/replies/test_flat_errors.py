@@ -7,8 +7,9 @@ import pytest
 from chat_chunks import DONE, END, HEAD, choice_of, chunk_of, make_ask, make_stream, read, run, text_of, write
 from work import count_lines
 
+from penstock.chat.replies.broken import Broken
+from penstock.chat.replies.chunks.completion import pass_whole
 from penstock.chat.replies.flat_errors import find_error, write_error
-from penstock.chat.replies.passthrough import Broken, pass_whole
 from penstock.domain.chat import Blame
 from penstock.vendor_api.generation import Reply
 from penstock.vendor_api.openai_errors import read_fault

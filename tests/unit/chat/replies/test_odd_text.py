@@ -21,7 +21,9 @@ from chat_chunks import (
 from chat_samples import SAMPLES, make_vendor
 from chat_samples import make_ask as make_vendor_ask
 
-from penstock.chat.replies.passthrough import Malformed, pass_whole
+from penstock.chat.replies.broken import Malformed
+from penstock.chat.replies.chunks.completion import pass_whole
+from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.vendor_api.lenient_json import read_json, write_json
 
@@ -175,12 +177,12 @@ def test_half_a_pair_in_another_dialect(vendor):
     sample = SAMPLES[vendor]
     events = [dump(event).replace(b'"Hi"', b'"\\ud83d"') for event in sample.stream]
     assert sum(b"ud83d" in event for event in events)
-    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), ChunkWriter(ask, "ours", 1))
     out = run(stream, write(*events))
     assert "".join(texts_of(read_whole(out))) == "\ud83d"
     assert (stream.malformed, stream.broken) == (0, None)
     whole = dump(sample.whole).replace(b'"Hi"', b'"\\ud83d"')
-    body, _, _ = render_whole(make_vendor(vendor).translator(ask).whole(whole), ask, "ours", 1)
+    body, _, _ = render_whole(make_vendor(vendor).translator(ask).whole(whole), ask, ChunkWriter(ask, "ours", 1))
     assert json.loads(body)["choices"][0]["message"]["content"] == "\ud83d"
 
 
@@ -189,7 +191,7 @@ def test_half_a_pair_in_another_dialect(vendor):
 def test_an_event_of_another_dialect_that_cannot_be_read_ends_the_stream(vendor, bad):
     ask = make_vendor_ask(stream=True)
     events = [dump(event) for event in SAMPLES[vendor].stream]
-    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), ChunkWriter(ask, "ours", 1))
     out = run(stream, write(*events[:-1], bad, events[-1]))
     assert DONE not in out
     assert stream.broken is not None
@@ -200,7 +202,7 @@ def test_an_event_of_another_dialect_that_cannot_be_read_ends_the_stream(vendor,
 def test_a_flat_error_in_another_dialect_ends_the_stream(vendor, told):
     ask = make_vendor_ask(stream=True)
     events = [dump(event) for event in SAMPLES[vendor].stream]
-    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), "ours", 1)
+    stream = TranslatedStream(ask, make_vendor(vendor).translator(ask), ChunkWriter(ask, "ours", 1))
     out = run(stream, write(*events[:-1], told, events[-1]))
     assert DONE not in out
     assert stream.broken is not None

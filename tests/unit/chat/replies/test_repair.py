@@ -27,7 +27,8 @@ from chat_chunks import (
 from hypothesis import given
 from hypothesis import strategies as some
 
-from penstock.chat.replies.passthrough import Broken, Malformed, pass_whole
+from penstock.chat.replies.broken import Broken, Malformed
+from penstock.chat.replies.chunks.completion import pass_whole
 from penstock.domain.chat import Usage
 
 # -- lame and malformed chunks

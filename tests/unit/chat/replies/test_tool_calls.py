@@ -7,8 +7,9 @@ import pytest
 from chat_chunks import DONE, Json, choice_of, chunk_of, make_ask, make_stream, read_whole, run, write
 from openai.lib.streaming._deltas import accumulate_delta
 
-from penstock.chat.replies.passthrough import Malformed, pass_whole
-from penstock.chat.replies.tool_calls import MAX_CALLS
+from penstock.chat.replies.broken import Malformed
+from penstock.chat.replies.chunks.completion import pass_whole
+from penstock.chat.replies.chunks.tool_calls import MAX_CALLS
 
 END = chunk_of(choice_of({}, "tool_calls"))
 WEATHER = '{"city":"Paris"}'

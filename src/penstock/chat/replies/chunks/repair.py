@@ -5,7 +5,7 @@ from collections.abc import Container
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, cast
 
-from penstock.chat.replies.tool_calls import ToolCalls, repair_calls, repair_function
+from penstock.chat.replies.chunks.tool_calls import ToolCalls, repair_calls, repair_function
 from penstock.vendor_api.lenient_json import write_json
 
 Json: TypeAlias = dict[str, Any]

@@ -1,0 +1,25 @@
+"""The doors of chat, one for each dialect that clients speak, and the paths at which they are found."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from penstock.chat.doors.completions import CompletionsDoor
+from penstock.chat.doors.door import Door
+from penstock.domain.chat import Dialect
+
+DOORS: Final[Mapping[Dialect, Door]] = {Dialect.CHAT: CompletionsDoor()}
+PATHS: Final[Mapping[str, Door]] = {
+    path: DOORS[dialect]
+    for dialect, paths in {
+        Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
+    }.items()
+    for path in paths
+}
+_MESSAGES: Final = re.compile("(?:/llm)?/v1/messages(?:/|$)")
+
+
+def find_door(path: str) -> Door:
+    """Return the door whose clients read an error at this path. Most dialects have OpenAI's error shape."""
+    is_messages = _MESSAGES.match(path) is not None and Dialect.MESSAGES in DOORS
+    return DOORS[Dialect.MESSAGES if is_messages else Dialect.CHAT]

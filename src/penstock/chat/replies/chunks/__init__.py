@@ -1,0 +1,1 @@
+"""OpenAI's own dialect of replies: read, repaired, passed through, written."""

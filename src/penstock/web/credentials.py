@@ -1,0 +1,19 @@
+"""Where clients put their API key: each SDK has its own header."""
+
+from collections.abc import Mapping
+from typing import Final
+
+HEADERS: Final = (b"x-api-key", b"x-goog-api-key")
+"""Headers that hold nothing but the key, in the order in which they are read."""
+_KEY: Final = "key "
+"""The scheme of some clients, instead of `Bearer `."""
+
+
+def find_credential(headers: Mapping[bytes, bytes]) -> str | None:
+    """Return the key of a request as an `Authorization` header; None if there is none. Names are in lower case."""
+    sent = headers.get(b"authorization")
+    if sent is not None:
+        text = sent.decode("latin-1")
+        return f"Bearer {text[len(_KEY) :]}" if text[: len(_KEY)].lower() == _KEY else text
+    key = next((headers[name] for name in HEADERS if headers.get(name)), None)
+    return None if key is None else f"Bearer {key.decode('latin-1')}"
