@@ -57,7 +57,7 @@ async function readModels(signal: AbortSignal): Promise<Model[]> {
 /** Model fields visible to a key that may only chat. */
 function chatModel({ id, owned_by, description }: ChatModel): Model {
   const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
-  const endpoints = ["/llm/chat/completions"];
+  const endpoints = ["/llm/chat/completions", "/v1/messages", "/v1/responses"];
   return { id, object: "model", kind: "chat", title: id, description, vendors: [owned_by], endpoints, ...unknown };
 }
 

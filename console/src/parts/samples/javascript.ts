@@ -1,4 +1,5 @@
 /** Programs in JavaScript for Node 18 or newer, without any package. */
+import type { Body, ChatDialect } from "./chat_dialects";
 import { type GenerationCode, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
@@ -91,12 +92,12 @@ async function upload(name) {
 ${sample}`;
 }
 
-export function chatInJavaScript(origin: string, body: Record<string, unknown>): string {
+export function chatInJavaScript(origin: string, dialect: ChatDialect, body: Body): string {
   return `// Save as chat.mjs, then run: node chat.mjs (Node 18 or newer, no packages needed)
 // Set your key first: export PENSTOCK_API_KEY=psk_…
 ${KEY}
 
-const answer = await fetch("${origin}/llm/chat/completions", {
+const answer = await fetch("${origin}${dialect.path}", {
   method: "POST",
   headers: { Authorization: \`Bearer \${KEY}\`, "Content-Type": "application/json" },
   body: JSON.stringify(${JSON.stringify({ ...body, stream: true }, null, 2).replaceAll("\n", "\n  ")}),
@@ -110,9 +111,10 @@ for await (const text of answer.body.pipeThrough(new TextDecoderStream())) {
   rest = lines.pop();
   for (const line of lines) {
     if (!line.startsWith("data: ") || line.startsWith("data: [DONE]")) continue;
-    const chunk = JSON.parse(line.slice(6));
-    if (chunk.error) throw new Error(chunk.error.message);
-    process.stdout.write(chunk.choices[0]?.delta?.content ?? "");
+    const event = JSON.parse(line.slice(6));
+    const error = event.error ?? event.response?.error;
+    if (error) throw new Error(error.message);
+    process.stdout.write(${dialect.text} ?? "");
   }
 }
 console.log();`;

@@ -1,4 +1,5 @@
-/** Programs in Python: requests for generations, OpenAI's package for chat. */
+/** Programs in Python: requests for generations, the vendor's own package for chat. */
+import type { Body, ChatDialect } from "./chat_dialects";
 import { type GenerationCode, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
@@ -88,25 +89,21 @@ def upload(name):
 `;
 }
 
-export function chatInPython(origin: string, body: Record<string, unknown>): string {
-  const given = Object.entries(body).map(([name, value]) => `    ${argument(name, value)},\n`);
-  return `# Save as chat.py, then run: pip install openai && python chat.py
+export function chatInPython(origin: string, { python }: ChatDialect, body: Body): string {
+  const given = Object.entries({ ...body, ...python.arguments }).map(([name, value]) => argument(name, value));
+  return `# Save as chat.py, then run: pip install ${python.package} && python chat.py
 # Set your key first: export PENSTOCK_API_KEY=psk_…
 import os
 import sys
 
-from openai import APIError, OpenAI
+${python.import}
 
 key = os.environ.get("PENSTOCK_API_KEY") or sys.exit("PENSTOCK_API_KEY is not set.")
-client = OpenAI(base_url="${origin}/llm", api_key=key)
+client = ${python.client.replace("BASE", origin)}
 try:
-    stream = client.chat.completions.create(
-${given.map((line) => `    ${line}`).join("")}        stream=True,
-    )
-    for chunk in stream:
-        if chunk.choices:
-            print(chunk.choices[0].delta.content or "", end="", flush=True)
-    print()
+    stream = ${python.call}(
+${given.map((line) => `        ${line},\n`).join("")}    )
+${python.loop.map((line) => `    ${line}\n`).join("")}    print()
 except APIError as error:
     sys.exit(f"Failed: {error.message}")`;
 }

@@ -1,5 +1,6 @@
 /** Requests as complete programs: install line, key from the environment, upload, wait, download, errors. */
 import type { Model } from "../../api/shapes";
+import { type Body, CHAT_DIALECTS, type ChatDialect } from "./chat_dialects";
 import { chatInJavaScript, generateInJavaScript } from "./javascript";
 import { chatInPython, generateInPython } from "./python";
 import { generationCode, type Params } from "./request";
@@ -23,25 +24,16 @@ export function jobSamples(origin: string, job: string): Samples {
   return { curl: generateInShell(code), Python: generateInPython(code), JavaScript: generateInJavaScript(code) };
 }
 
-interface Dialect {
-  title: string;
-  samples: (origin: string, body: Record<string, unknown>) => Samples;
+/** Samples by the title of a dialect that the server speaks for this model. */
+export function chatSamples(origin: string, model: Model, body: Body): Record<string, Samples> {
+  const known = CHAT_DIALECTS.filter(({ path }) => model.endpoints.includes(path));
+  return Object.fromEntries(known.map((dialect) => [dialect.title, write(origin, dialect, dialect.body(body))]));
 }
 
-/** Samples for each path that answers a chat. Only those that the server lists for the model are shown. */
-const DIALECTS: Record<string, Dialect> = {
-  "/llm/chat/completions": {
-    title: "OpenAI Chat Completions",
-    samples: (origin, { stream: _, stream_options: __, ...body }) => ({
-      curl: chatInShell(origin, body),
-      Python: chatInPython(origin, body),
-      JavaScript: chatInJavaScript(origin, body),
-    }),
-  },
-};
-
-/** Samples by the title of a dialect that the server speaks for this model. */
-export function chatSamples(origin: string, model: Model, body: Record<string, unknown>): Record<string, Samples> {
-  const known = model.endpoints.flatMap((path) => DIALECTS[path] ?? []);
-  return Object.fromEntries(known.map(({ title, samples }) => [title, samples(origin, body)]));
+function write(origin: string, dialect: ChatDialect, body: Body): Samples {
+  return {
+    curl: chatInShell(origin, dialect, body),
+    Python: chatInPython(origin, dialect, body),
+    JavaScript: chatInJavaScript(origin, dialect, body),
+  };
 }

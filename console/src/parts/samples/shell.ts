@@ -1,4 +1,5 @@
 /** Programs for bash with curl. Answers are read with python3, which nearly every machine has. */
+import type { Body, ChatDialect } from "./chat_dialects";
 import { type GenerationCode, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
@@ -84,13 +85,13 @@ ${lines.join("\n")}
 `;
 }
 
-export function chatInShell(origin: string, body: unknown): string {
+export function chatInShell(origin: string, dialect: ChatDialect, body: Body): string {
   return `#!/usr/bin/env bash
 # Save as chat.sh, then run: bash chat.sh
 ${HEAD}
 set -euo pipefail
 
-curl -sS ${origin}/llm/chat/completions \\
+curl -sS ${origin}${dialect.path} \\
   -H "Authorization: Bearer \${PENSTOCK_API_KEY:?"is not set. Run: export PENSTOCK_API_KEY=psk_…"}" \\
   -H "Content-Type: application/json" \\
   -d ${quote(JSON.stringify(body, null, 2))} |
@@ -98,9 +99,9 @@ curl -sS ${origin}/llm/chat/completions \\
 import json, sys
 
 answer = json.load(sys.stdin)
-if "error" in answer:
+if answer.get("error"):
     sys.exit(answer["error"]["message"])
-print(answer["choices"][0]["message"]["content"])'`;
+${dialect.print}'`;
 }
 
 function quote(text: string): string {
