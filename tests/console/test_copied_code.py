@@ -136,7 +136,11 @@ def test_the_page_of_a_job_has_code_that_downloads_it(
     assert opens_as_film(tmp_path / "video.mp4")
 
 
-DIALECTS = {"Chat Completions": "/llm/chat/completions", "Messages": "/v1/messages", "Responses": "/v1/responses"}
+DIALECTS = {
+    "Chat Completions": "/llm/chat/completions",
+    "Messages API": "/v1/messages",
+    "Responses API": "/v1/responses",
+}
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -51,7 +51,7 @@ const COMPLETIONS: ChatDialect = {
 };
 
 const MESSAGES: ChatDialect = {
-  title: "Messages",
+  title: "Messages API",
   path: "/v1/messages",
   body: (body) => {
     const { system, turns } = split(body);
@@ -83,7 +83,7 @@ const MESSAGES: ChatDialect = {
 };
 
 const RESPONSES: ChatDialect = {
-  title: "Responses",
+  title: "Responses API",
   path: "/v1/responses",
   body: (body) => {
     const { system, turns } = split(body);
