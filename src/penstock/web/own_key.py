@@ -8,6 +8,7 @@ from penstock.domain.ids import timestamp
 from penstock.errors import ExpiredApiKey, InvalidApiKey, MissingApiKey, RevokedApiKey
 from penstock.observability import metrics
 from penstock.web.auth import ALWAYS, gateway_of, is_administrator
+from penstock.web.credentials import find_credential
 from penstock.web.responses import Json, problems, success
 
 router = APIRouter(tags=["Keys"])
@@ -22,7 +23,7 @@ router = APIRouter(tags=["Keys"])
 )
 async def describe_key(request: Request) -> Response:
     """Get the kind of your key: an account's, with what it may do, or the administrator's."""
-    gateway, authorization = gateway_of(request), request.headers.get("authorization", "")
+    gateway, authorization = gateway_of(request), find_credential(dict(request.scope["headers"])) or ""
     if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
         request.scope["state"]["account"] = Actor.ADMIN.value

@@ -21,6 +21,7 @@ from penstock.web.admin import bodies
 from penstock.web.api import webhooks
 from penstock.web.auth import gateway_of
 from penstock.web.chat_schema import CHAT_PATH
+from penstock.web.credentials import find_credential
 from penstock.web.openapi.chat_operation import describe_chat
 from penstock.web.sharing import shares
 
@@ -37,9 +38,10 @@ MAX_DOCUMENTS = 32
 async def read_document(request: Request) -> Response:
     """Answer with the OpenAPI document. A key for some models only gets these models."""
     models = frozenset[str]()
-    if "authorization" in request.headers:
+    credential = find_credential(dict(request.scope["headers"]))
+    if credential is not None:
         with suppress(MissingApiKey, StoreUnavailable):
-            models = (await gateway_of(request).keyring.check(request.headers["authorization"])).models
+            models = (await gateway_of(request).keyring.check(credential)).models
     body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
     return Response(body, media_type="application/json")
 
