@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
 from msgspec.structs import replace as replace_counts
 from store.sample_jobs import NOW, make_asset, make_job
@@ -420,13 +420,24 @@ def test_the_parts_of_an_answer_cost_together_what_it_costs(price, usage):
 
 
 @given(some.lists(token_prices, min_size=1, max_size=3), usages)
+@example([TokenPrice.model_construct(cached_input_per_million=NANOS)], Usage(10))
+@example([TokenPrice.model_construct(cache_write_per_million=NANOS, cache_write_1h_per_million=0)], Usage(10))
+@example([TokenPrice.model_construct(cache_write_1h_per_million=NANOS)], Usage(10))
 def test_a_ceiling_holds_whoever_answers_and_whatever_was_cached_or_thought(asked, usage):
     ceiling, told = token_ceiling(asked), dearest_tokens(asked)
     assert ceiling is not None
     assert told is not None
-    bare = Usage(usage.prompt, usage.completion)  # before an answer, nobody knows more
-    assert ceiling.of(bare) >= max(price.of(usage) for price in asked)
-    assert told.of(usage) >= max(price.of(usage) for price in asked)
+    prompt, completion = usage.prompt, usage.completion
+    bare = Usage(prompt, completion)  # before an answer, nobody knows more
+    extremes = [  # all of the prompt, and of the answer, is of one kind
+        Usage(prompt, completion, cached=prompt, reasoning=completion),
+        Usage(prompt, completion, cache_writes=prompt),
+        Usage(prompt, completion, cache_writes=prompt, cache_writes_1h=prompt),
+    ]
+    for actual in (usage, bare, *extremes):
+        most = max(price.of(actual) for price in asked)
+        assert ceiling.of(bare) >= most
+        assert told.of(actual) >= most
     if len(asked) == 1:
         assert told.describe() == asked[0].describe()
 
