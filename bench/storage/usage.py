@@ -121,8 +121,9 @@ def row_of(each: Completion) -> tuple[Any, ...]:
     used = each.usage
     return (
         *(each.id, each.request_id, each.account_id, each.key_id, each.model, each.vendor, each.upstream_model),
-        *(each.streamed, each.outcome.value, each.code, used.prompt, used.completion, used.cached, used.reasoning),
-        *(used.estimated, each.cost, each.created_at, each.seconds, each.first_byte_seconds),
+        *(each.streamed, each.outcome.value, each.code, used.prompt, used.completion, used.cached),
+        *(used.cache_writes, used.cache_writes_1h, used.reasoning, used.estimated),
+        *(each.cost, each.created_at, each.seconds, each.first_byte_seconds),
     )
 
 

@@ -24,7 +24,7 @@ def make_completion(**fields: Any) -> Completion:
         "streamed": False,
         "outcome": ChatOutcome.OK,
         "code": "",
-        "usage": Usage(10, 20, 3, 4),
+        "usage": Usage(10, 20, 3, 4, cache_writes=5, cache_writes_1h=2),
         "cost": 700,
         "created_at": NOON,
         "seconds": 0.5,

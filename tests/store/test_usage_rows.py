@@ -18,7 +18,7 @@ from penstock.domain.jobs import Job, State
 from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import schema, sql
 from penstock.store.connect import make_engine, transact
-from penstock.store.queries.billing import ledger_audit, ledger_rows, usage_rows
+from penstock.store.queries.billing import completion_rows, ledger_audit, ledger_rows, usage_rows
 from penstock.store.queries.billing.usage_rows import Group, Sums, Totals, UsageKey, UsageLine
 from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import accounts, completions, keys, usage_days
@@ -43,8 +43,8 @@ def test_what_chat_requests_add():
         make_completion(key_id="other", created_at=NOON + 43_200),
     ]
     assert usage_rows.of_completions(records) == {
-        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(4, 2, 25, 41, 6, 8, 1, 1, 701),
-        UsageKey("acct_one", DAY + 1, "writer", "upstream", "other", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
+        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(4, 2, 25, 41, 6, 10, 8, 1, 1, 701),
+        UsageKey("acct_one", DAY + 1, "writer", "upstream", "other", "chat"): Sums(1, 0, 10, 20, 3, 5, 4, 0, 0, 700),
     }
 
 
@@ -83,10 +83,36 @@ def test_what_is_added_twice_counts_twice_and_a_refund_is_taken_off_its_day(conn
     usage_rows.add(connection, usage_rows.refund(job, 400))
     usage_rows.add(connection, {})
     assert stored(connection) == {
-        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(2, 0, 20, 40, 6, 8, 0, 0, 1350),
-        UsageKey("acct_one", DAY, "writer", "other", "key", "chat"): Sums(1, 0, 10, 20, 3, 4, 0, 0, 700),
+        UsageKey("acct_one", DAY, "writer", "upstream", "key", "chat"): Sums(2, 0, 20, 40, 6, 10, 8, 0, 0, 1350),
+        UsageKey("acct_one", DAY, "writer", "other", "key", "chat"): Sums(1, 0, 10, 20, 3, 5, 4, 0, 0, 700),
         UsageKey("acct_one", DAY, "sim_text_to_video", "sim", "key", "job"): Sums(requests=1),
     }
+
+
+def test_a_record_is_read_as_it_was_written(connection: Connection):
+    usages = [Usage(), Usage(10, 20, 3, 4, cache_writes=5, cache_writes_1h=2), Usage(1, 1, estimated=True)]
+    records = [make_completion(usage=usage) for usage in usages]
+    completion_rows.add_all(connection, "process", records, NOON)
+    unstored = {"lineage": ""}
+    found = completion_rows.of_account(connection, "acct_one")
+    assert found == [msgspec.structs.replace(record, **unstored) for record in reversed(records)]
+    assert completion_rows.find(connection, records[1].id) == found[1]
+
+
+def test_what_older_code_writes_has_no_cache_writes(connection: Connection):
+    """A rolling upgrade: the older version knows no such columns, and adds to sums that have some."""
+    usage_rows.add(connection, usage_rows.of_completions([make_completion()]))
+    old = make_completion(usage=Usage(10, 20, 3, 4))
+    connection.execute(insert(completions), _row(old))
+    names = [name for name in (*UsageKey._fields, *Sums._fields) if name != "cache_write_tokens"]
+    values = ("acct_one", DAY, "writer", "upstream", "key", "chat", 1, 0, 10, 20, 3, 4, 0, 0, 700)
+    marks = ", ".join([sql.mark(connection)] * len(names))
+    adding = ", ".join(f"{name} = usage_days.{name} + excluded.{name}" for name in names[len(UsageKey._fields) :])
+    words = f"INSERT INTO usage_days ({', '.join(names)}) VALUES ({marks}) ON CONFLICT ("  # noqa: S608
+    connection.exec_driver_sql(f"{words}{', '.join(UsageKey._fields)}) DO UPDATE SET {adding}", values)
+    assert completion_rows.of_account(connection, "acct_one") == [old]
+    (sums,) = stored(connection).values()
+    assert sums == Sums(2, 0, 20, 40, 6, 5, 8, 0, 0, 1400)
 
 
 # -- reports
@@ -102,7 +128,7 @@ COSTS = st.none() | st.integers(0, 10**12)
 COUNTS = st.integers(0, 10**9)
 COMPLETIONS = st.builds(
     make_completion,
-    usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, estimated=st.booleans()),
+    usage=st.builds(Usage, COUNTS, COUNTS, COUNTS, COUNTS, st.booleans(), cache_writes=COUNTS, cache_writes_1h=COUNTS),
     outcome=st.sampled_from(ChatOutcome),
     cost=COSTS,
     **SOME,
@@ -155,6 +181,7 @@ def count_up(record: Completion | Job) -> Totals:
         prompt_tokens=usage.prompt,
         completion_tokens=usage.completion,
         cached_tokens=usage.cached,
+        cache_write_tokens=usage.cache_writes,
         reasoning_tokens=usage.reasoning,
         estimated=int(usage.estimated),
         unpriced=int(record.cost is None),
@@ -227,13 +254,18 @@ def _row(record: Completion) -> dict[str, Any]:
     usage = fields.pop("usage")
     counts = {f"{name}_tokens": getattr(usage, name) for name in ("prompt", "completion", "cached", "reasoning")}
     wanted = fields | counts | {"estimated": int(usage.estimated), "streamed": 0, "outcome": record.outcome.value}
-    return {name: wanted[name] for name in completions.columns.keys()}  # noqa: SIM118  no dictionary
+    return {name: value for name, value in wanted.items() if name in completions.columns}
 
 
 def test_what_was_used_before_there_were_sums_is_in_them(empty_url: str):
     engine = make_engine(empty_url)
     schema.upgrade(engine, "0002")
-    records = [make_completion(), make_completion(outcome=ChatOutcome.CUT, cost=None), make_completion(key_id="other")]
+    usage = Usage(10, 20, 3, 4)
+    records = [
+        make_completion(usage=usage),
+        make_completion(usage=usage, outcome=ChatOutcome.CUT, cost=None),
+        make_completion(usage=usage, key_id="other"),
+    ]
     jobs = [
         make_job(state=State.SUCCEEDED, estimated=400, final=400, charged=True, created_at=NOON, finished_at=NOON),
         make_job(state=State.FAILED, final=0, charged=False, created_at=NOON, finished_at=NOON),

@@ -318,7 +318,7 @@ export interface components {
         };
         /**
          * DeliveryMessage
-         * @description What an attempt sends.
+         * @description The request that an attempt sends.
          */
         DeliveryMessage: {
             /**
@@ -1357,7 +1357,7 @@ export interface components {
         };
         /**
          * SharedOutputs
-         * @description What a share link shows.
+         * @description The outputs that a share link shows.
          */
         SharedOutputs: {
             /**
@@ -1421,6 +1421,16 @@ export interface components {
             input_per_million: string;
             /** Cached Input Per Million */
             cached_input_per_million: string;
+            /**
+             * Cache Write Per Million
+             * @description of prompt tokens that the vendor writes to its cache
+             */
+            cache_write_per_million: string;
+            /**
+             * Cache Write 1H Per Million
+             * @description of those that it keeps for an hour
+             */
+            cache_write_1h_per_million: string;
             /** Output Per Million */
             output_per_million: string;
             /** Reasoning Per Million */
@@ -1474,9 +1484,14 @@ export interface components {
             completion_tokens: number;
             /**
              * Cached Tokens
-             * @description among `prompt_tokens`
+             * @description among `prompt_tokens`: read from the vendor's cache
              */
             cached_tokens: number;
+            /**
+             * Cache Write Tokens
+             * @description among `prompt_tokens`: written to the vendor's cache
+             */
+            cache_write_tokens: number;
             /**
              * Reasoning Tokens
              * @description among `completion_tokens`
@@ -1602,9 +1617,14 @@ export interface components {
             completion_tokens: number;
             /**
              * Cached Tokens
-             * @description among `prompt_tokens`
+             * @description among `prompt_tokens`: read from the vendor's cache
              */
             cached_tokens: number;
+            /**
+             * Cache Write Tokens
+             * @description among `prompt_tokens`: written to the vendor's cache
+             */
+            cache_write_tokens: number;
             /**
              * Reasoning Tokens
              * @description among `completion_tokens`

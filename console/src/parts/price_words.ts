@@ -11,6 +11,10 @@ export function priceParts(price: Price | null): string[] {
       `${formatMoney(price.input_per_million)} in`,
       price.cached_input_per_million !== price.input_per_million &&
         `${formatMoney(price.cached_input_per_million)} cached`,
+      price.cache_write_per_million !== price.input_per_million &&
+        `${formatMoney(price.cache_write_per_million)} cache write`,
+      price.cache_write_1h_per_million !== price.cache_write_per_million &&
+        `${formatMoney(price.cache_write_1h_per_million)} 1h cache write`,
       `${formatMoney(price.output_per_million)} out`,
       price.reasoning_per_million !== price.output_per_million &&
         `${formatMoney(price.reasoning_per_million)} reasoning`,

@@ -23,8 +23,9 @@ NAMES: Final = ("from", "to", "by", *(group.value for group in FILTERS), "format
 """Names of a report's parameters. Administrators also have `account`."""
 SUMS: Final = (
     *("requests", "jobs", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
-    *("total_tokens", "cost", "estimated", "unpriced"),
+    *("total_tokens", "cost", "estimated", "unpriced", "cache_write_tokens"),
 )
+"""New ones are last: spreadsheets refer to columns by their position."""
 DAY: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """Characters that make a spreadsheet evaluate a text as a formula. The last four are full-width forms."""
@@ -164,9 +165,9 @@ def _disarm(text: str) -> str:
 
 def _values(totals: Totals) -> tuple[int | str, ...]:
     """Return the values in the order of SUMS."""
-    requests, jobs, failed, prompt, completion, cached, reasoning, estimated, unpriced, cost = totals
+    requests, jobs, failed, prompt, completion, cached, writes, reasoning, estimated, unpriced, cost = totals
     tokens = (prompt, completion, cached, reasoning, prompt + completion)
-    return requests, jobs, failed, *tokens, amount(cost), estimated, unpriced
+    return requests, jobs, failed, *tokens, amount(cost), estimated, unpriced, writes
 
 
 def amount(nanos: int) -> str:

@@ -32,19 +32,16 @@ def bound_claim(claim: Usage, ask: Ask, seen: int) -> Usage:
         completion = min(completion, _most_answered(ask, seen))
     if (prompt, completion) == (claim.prompt, claim.completion):
         return claim
-    return structs.replace(
-        claim,
-        prompt=prompt,
-        completion=completion,
-        cached=min(claim.cached, prompt),
-        reasoning=min(claim.reasoning, completion),
-        estimated=True,
-    )
+    return structs.replace(claim.cut(prompt, completion), estimated=True)
 
 
 def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
-    """Return the part of a claim that the bytes sent and seen prove; hidden tokens are not counted."""
-    return Usage(min(claim.prompt, ask.size), min(claim.completion, seen))
+    """Return the part of a claim that the bytes sent and seen prove; hidden tokens are not counted.
+
+    Of the prompt, only the vendor knows which tokens it wrote to its cache.
+    """
+    writes = Usage(cache_writes=claim.cache_writes, cache_writes_1h=claim.cache_writes_1h)
+    return writes.cut(min(claim.prompt, ask.size), min(claim.completion, seen))
 
 
 def _most_asked(ask: Ask) -> int:

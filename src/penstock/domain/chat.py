@@ -67,21 +67,41 @@ CONVERSATIONS: Final = ("messages", "input")
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Token counts. `prompt` includes `cached`, `completion` includes `reasoning`."""
+    """Token counts. `prompt` includes `cached` and `cache_writes`, `completion` includes `reasoning`."""
 
     prompt: int = 0
     completion: int = 0
     cached: int = 0
+    """Read from the vendor's cache."""
     reasoning: int = 0
     estimated: bool = False
+    cache_writes: int = 0
+    """Written to the vendor's cache, for any time."""
+    cache_writes_1h: int = 0
+    """Those of `cache_writes` that are kept for an hour, which some vendors charge more for."""
+
+    def cut(self, prompt: int, completion: int) -> "Usage":
+        """Return the usage with these totals and no part above what its total leaves for it."""
+        cached = min(self.cached, prompt)
+        writes = min(self.cache_writes, prompt - cached)
+        return structs.replace(
+            self,
+            prompt=prompt,
+            completion=completion,
+            cached=cached,
+            reasoning=min(self.reasoning, completion),
+            cache_writes=writes,
+            cache_writes_1h=min(self.cache_writes_1h, writes),
+        )
 
     def as_json(self) -> dict[str, Any]:
-        """Return the `usage` object of a reply."""
+        """Return the `usage` object of a reply; counts of cache writes only if there are some."""
+        writes = {"cache_write_tokens": self.cache_writes, "cache_write_1h_tokens": self.cache_writes_1h}
         found: dict[str, Any] = {
             "prompt_tokens": self.prompt,
             "completion_tokens": self.completion,
             "total_tokens": self.prompt + self.completion,
-            "prompt_tokens_details": {"cached_tokens": self.cached},
+            "prompt_tokens_details": {"cached_tokens": self.cached} | {name: n for name, n in writes.items() if n},
             "completion_tokens_details": {"reasoning_tokens": self.reasoning},
         }
         return found | {"estimated": True} if self.estimated else found

@@ -185,6 +185,8 @@ class TokenPrice(BaseModel):
 
     input_per_million: Usd = 0
     cached_input_per_million: Usd | None = None
+    cache_write_per_million: Usd | None = None
+    cache_write_1h_per_million: Usd | None = None
     output_per_million: Usd = 0
     reasoning_per_million: Usd | None = None
     per_request: Usd = 0
@@ -193,6 +195,16 @@ class TokenPrice(BaseModel):
     def cached(self) -> int:
         """Return the price of a million cached prompt tokens; by default that of other prompt tokens."""
         return self.input_per_million if self.cached_input_per_million is None else self.cached_input_per_million
+
+    @property
+    def cache_write(self) -> int:
+        """Return the price of a million prompt tokens written to a cache; by default that of other prompt tokens."""
+        return self.input_per_million if self.cache_write_per_million is None else self.cache_write_per_million
+
+    @property
+    def cache_write_1h(self) -> int:
+        """Return the price of a million tokens written to a cache for an hour; by default that of other writes."""
+        return self.cache_write if self.cache_write_1h_per_million is None else self.cache_write_1h_per_million
 
     @property
     def reasoning(self) -> int:
@@ -204,6 +216,8 @@ class TokenPrice(BaseModel):
         return {
             "input_per_million": format_usd(self.input_per_million),
             "cached_input_per_million": format_usd(self.cached),
+            "cache_write_per_million": format_usd(self.cache_write),
+            "cache_write_1h_per_million": format_usd(self.cache_write_1h),
             "output_per_million": format_usd(self.output_per_million),
             "reasoning_per_million": format_usd(self.reasoning),
             "per_request": format_usd(self.per_request),
@@ -214,6 +228,8 @@ class TokenPrice(BaseModel):
         """Return the price as text, such as `USD 0.15 in, 0.60 out, per million tokens + 0.01 per request`."""
         rates = [(self.input_per_million, "in")]
         rates += [(self.cached, "cached")] if self.cached != self.input_per_million else []
+        rates += [(self.cache_write, "cache write")] if self.cache_write != self.input_per_million else []
+        rates += [(self.cache_write_1h, "1h cache write")] if self.cache_write_1h != self.cache_write else []
         rates += [(self.output_per_million, "out")]
         rates += [(self.reasoning, "reasoning")] if self.reasoning != self.output_per_million else []
         parts = [f"{', '.join(f'{format_usd(amount)} {name}' for amount, name in rates)}, per million tokens"]
@@ -225,11 +241,20 @@ class TokenPrice(BaseModel):
     def of(self, usage: Usage) -> int:
         """Return the cost of an answer with this usage, rounded up to 10⁻⁹ USD."""
         total = usage.prompt * self.input_per_million + usage.completion * self.output_per_million
-        if usage.cached:
-            total += min(usage.cached, usage.prompt) * (self.cached - self.input_per_million)
+        if usage.cached or usage.cache_writes:
+            total += self._surcharge(usage)
         if usage.reasoning:
             total += min(usage.reasoning, usage.completion) * (self.reasoning - self.output_per_million)
         return min(self.per_request - (-total // 1_000_000), MOST)
+
+    def _surcharge(self, usage: Usage) -> int:
+        """Return what reads and writes of a cache add to the price of plain input, or take off, per million."""
+        plain = self.input_per_million
+        cached = min(usage.cached, usage.prompt)
+        writes = min(usage.cache_writes, usage.prompt - cached)
+        hourly = min(usage.cache_writes_1h, writes)
+        written = writes * (self.cache_write - plain) + hourly * (self.cache_write_1h - self.cache_write)
+        return cached * (self.cached - plain) + written
 
 
 FREE = Price()
@@ -362,6 +387,8 @@ def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
     most = {
         "input_per_million": max(price.input_per_million for price in known),
         "cached_input_per_million": max(price.cached for price in known),
+        "cache_write_per_million": max(price.cache_write for price in known),
+        "cache_write_1h_per_million": max(price.cache_write_1h for price in known),
         "output_per_million": max(price.output_per_million for price in known),
         "reasoning_per_million": max(price.reasoning for price in known),
         "per_request": max(price.per_request for price in known),
@@ -370,9 +397,10 @@ def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
 
 
 def token_ceiling(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
-    """Return an upper bound of chat prices, for any vendor and any share of cached or reasoning tokens."""
+    """Return an upper bound of chat prices, for any vendor and any share of cached, written or reasoning tokens."""
     most = dearest_tokens(prices)
     if most is None:
         return None
-    into, out = max(most.input_per_million, most.cached), max(most.output_per_million, most.reasoning)
+    into = max(most.input_per_million, most.cached, most.cache_write, most.cache_write_1h)
+    out = max(most.output_per_million, most.reasoning)
     return TokenPrice.model_construct(input_per_million=into, output_per_million=out, per_request=most.per_request)

@@ -151,7 +151,7 @@ CHAT_COMPLETIONS = Counter(
 )
 CHAT_TOKENS = Counter(
     "penstock_chat_tokens",
-    "Tokens of chat requests; `cached` are among `prompt`, `reasoning` among `completion`.",
+    "Tokens of chat requests; `cached` and `cache_write` are among `prompt`, `reasoning` among `completion`.",
     ["model", "vendor", "kind"],
     registry=REGISTRY,
 )
@@ -260,12 +260,13 @@ def count_completions(records: Iterable[Completion]) -> None:
     sums: dict[tuple[str, str, str], list[int]] = {}
     for record in records:
         usage = record.usage
-        found = sums.setdefault((record.model, record.vendor or "none", record.outcome), [0, 0, 0, 0, 0])
-        for place, number in enumerate((1, usage.prompt, usage.completion, usage.cached, usage.reasoning)):
+        found = sums.setdefault((record.model, record.vendor or "none", record.outcome), [0, 0, 0, 0, 0, 0])
+        counts = (1, usage.prompt, usage.completion, usage.cached, usage.cache_writes, usage.reasoning)
+        for place, number in enumerate(counts):
             found[place] += number
     for (model, vendor, outcome), (requests, *tokens) in sums.items():
         CHAT_COMPLETIONS.labels(model, vendor, outcome).inc(requests)
-        for kind, number in zip(("prompt", "completion", "cached", "reasoning"), tokens, strict=True):
+        for kind, number in zip(("prompt", "completion", "cached", "cache_write", "reasoning"), tokens, strict=True):
             CHAT_TOKENS.labels(model, vendor, kind).inc(number)
 
 

@@ -188,6 +188,7 @@ def tell_usage(span: Span, usage: Usage) -> None:
             "gen_ai.usage.input_tokens": usage.prompt,
             "gen_ai.usage.output_tokens": usage.completion,
             "gen_ai.usage.cache_read.input_tokens": usage.cached,
+            "gen_ai.usage.cache_creation.input_tokens": usage.cache_writes,
             "gen_ai.usage.reasoning.output_tokens": usage.reasoning,
             "penstock.usage.estimated": usage.estimated,
         }

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0010"
+SCHEMA_VERSION = "0011"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -299,6 +299,8 @@ completions = Table(
     Column("prompt_tokens", BigInteger, nullable=False),
     Column("completion_tokens", BigInteger, nullable=False),
     Column("cached_tokens", BigInteger, nullable=False),
+    Column("cache_write_tokens", BigInteger, nullable=False, server_default="0"),
+    Column("cache_write_1h_tokens", BigInteger, nullable=False, server_default="0"),  # among the former
     Column("reasoning_tokens", BigInteger, nullable=False),
     Column("estimated", Integer, nullable=False),  # 1: the vendor did not report the tokens
     Column("cost", BigInteger),  # 10⁻⁹ USD
@@ -392,6 +394,7 @@ def _sums() -> list[Column[int]]:
         Column("prompt_tokens", BigInteger, nullable=False),
         Column("completion_tokens", BigInteger, nullable=False),
         Column("cached_tokens", BigInteger, nullable=False),
+        Column("cache_write_tokens", BigInteger, nullable=False, server_default="0"),
         Column("reasoning_tokens", BigInteger, nullable=False),
         Column("estimated", BigInteger, nullable=False),  # requests whose tokens were estimated
         Column("unpriced", BigInteger, nullable=False),  # requests of unknown price

@@ -383,13 +383,21 @@ class AnthropicTranslation:
 
     def _count(self, usage: Json) -> chat.Used:
         """Update the counts with those of an event, and return the usage so far."""
-        counts: Json = {**usage, **(usage.get("output_tokens_details") or {})}
+        counts: Json = {**usage, **(usage.get("output_tokens_details") or {}), **(usage.get("cache_creation") or {})}
         whole = {name: count for name, count in counts.items() if isinstance(count, int | float) and count % 1 == 0}
         self._counts |= {name: int(count) for name, count in whole.items()}
         count = self._counts.get
-        cached = count("cache_read_input_tokens", 0)
-        prompt = count("input_tokens", 0) + count("cache_creation_input_tokens", 0) + cached
-        return chat.Used(chat.Usage(prompt, count("output_tokens", 0), cached, count("thinking_tokens", 0)))
+        cached, writes = count("cache_read_input_tokens", 0), count("cache_creation_input_tokens", 0)
+        return chat.Used(
+            chat.Usage(
+                prompt=count("input_tokens", 0) + writes + cached,
+                completion=count("output_tokens", 0),
+                cached=cached,
+                reasoning=count("thinking_tokens", 0),
+                cache_writes=writes,
+                cache_writes_1h=min(writes, count("ephemeral_1h_input_tokens", 0)),
+            )
+        )
 
 
 def _blame(body: Any, status: int = 0, retry_after: float | None = None) -> Fault:

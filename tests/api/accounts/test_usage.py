@@ -29,7 +29,7 @@ from penstock.web.openapi.schemas import UsageStatement
 GROUPS = ("day", "month", "model", "key", "vendor", "kind")
 COUNTS = (
     *("requests", "jobs", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
-    *("total_tokens", "estimated", "unpriced"),
+    *("total_tokens", "estimated", "unpriced", "cache_write_tokens"),
 )
 SETTINGS = """
 [vendors.sim]
@@ -125,6 +125,7 @@ def _of_completion(record: Completion) -> dict[str, Any]:
         "prompt_tokens": counts.prompt,
         "completion_tokens": counts.completion,
         "cached_tokens": counts.cached,
+        "cache_write_tokens": counts.cache_writes,
         "reasoning_tokens": counts.reasoning,
         "total_tokens": counts.prompt + counts.completion,
         "estimated": int(counts.estimated),

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from admission_steps import ACCOUNT, KEY, NOON, Store, make_record, opened, rows, set_budget, standing, wait_for
 from hypothesis import HealthCheck, given, settings
@@ -112,6 +113,18 @@ def test_what_ended_and_what_was_under_way_is_found(tmp_path):
     ended, under_way = [make_record(5), make_record(7)], [(make_begun("chat_a"), 9), (make_begun("chat_b"), 0)]
     write_remains(tmp_path / "j", journal_of(tmp_path / "k", ended, under_way))
     assert only(tmp_path / "j") == Remains(DEAD, ended, under_way)
+
+
+def test_counts_of_cache_writes_are_kept_and_those_of_an_older_process_are_0(tmp_path):
+    usage = Usage(10, 20, 3, 4, cache_writes=5, cache_writes_1h=2)
+    ended = [msgspec.structs.replace(make_record(5), usage=usage)]
+    data = journal_of(tmp_path / "k", ended, [])
+    write_remains(tmp_path / "j", data)
+    assert only(tmp_path / "j").ended == ended
+    older = data.replace(b',"cache_writes":5,"cache_writes_1h":2', b"")
+    assert older != data
+    write_remains(tmp_path / "j", older)
+    assert [record.usage for record in only(tmp_path / "j").ended] == [Usage(10, 20, 3, 4)]
 
 
 def test_a_process_that_lives_is_left_alone_and_one_that_closed_leaves_nothing(tmp_path):

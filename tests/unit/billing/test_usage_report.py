@@ -84,7 +84,7 @@ def test_everything_wrong_is_told_at_once():
 
 # -- the answer
 
-LINE = UsageLine({"day": "2026-03-01"}, Totals(3, 1, 1, 100, 20, 5, 6, 1, 2, 400_000_000))
+LINE = UsageLine({"day": "2026-03-01"}, Totals(3, 1, 1, 100, 20, 5, 7, 6, 1, 2, 400_000_000))
 
 
 def test_a_statement():
@@ -102,6 +102,7 @@ def test_a_statement():
         "cost": "0.40",
         "estimated": 1,
         "unpriced": 2,
+        "cache_write_tokens": 7,
     }
     assert told["data"][0] == {"day": "2026-03-01", **sums}
     assert told["data"][1]["cost"] == "-0.000000001"
@@ -135,7 +136,7 @@ def test_a_spreadsheet_finds_the_text_and_no_formula(model: str, name: str):
     for cell, original in ((cells[0], model), (cells[2], name)):
         assert cell.removeprefix("'") == original.removeprefix("'") or cell == original
         assert not cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n"))
-    assert cells[3:] == ["3", "1", "1", "100", "20", "5", "6", "120", "0.40", "1", "2"]
+    assert cells[3:] == ["3", "1", "1", "100", "20", "5", "6", "120", "0.40", "1", "2", "7"]
 
 
 def test_a_file_is_named_by_its_days():

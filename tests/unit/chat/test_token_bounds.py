@@ -21,17 +21,24 @@ def ask_of(content: Any = "Hello", **fields: Any) -> Ask:
 @given(counts, counts, some.integers(0, 10**6), some.none() | some.integers(1, 10**6), some.integers(1, 8))
 def test_no_claim_is_raised_or_beyond_its_bound(prompt, completion, seen, limit, choices):
     ask = ask_of(n=choices, **({} if limit is None else {"max_tokens": limit}))
-    claim = Usage(prompt, completion, prompt // 2, completion // 2)
+    writes = prompt - prompt // 2
+    claim = Usage(
+        prompt, completion, prompt // 2, completion // 2, cache_writes=writes, cache_writes_1h=writes - writes // 3
+    )
     found = bound_claim(claim, ask, seen)
     assert found.prompt == min(prompt, ask.size + 1024)
     assert found.completion == min(completion, (seen + UNSEEN_TOKENS * choices) if limit is None else limit * choices)
-    assert found.cached <= found.prompt
+    assert found.cached + found.cache_writes <= found.prompt
+    assert found.cache_writes_1h <= found.cache_writes
     assert found.reasoning <= found.completion
     assert bound_claim(found, ask, seen) is found
     assert found is claim or found.estimated
     certain = limit_to_evidence(claim, ask, seen)
     assert certain.prompt <= ask.size
     assert certain.completion <= seen
+    assert certain.cache_writes == min(claim.cache_writes, certain.prompt)
+    assert certain.cache_writes_1h == min(claim.cache_writes_1h, certain.cache_writes)
+    assert certain.cached == certain.reasoning == 0
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as some
+from msgspec.structs import replace as replace_counts
 from store.sample_jobs import NOW, make_asset, make_job
 
 from penstock.catalog import image_to_model, simulated, text_to_video
@@ -364,11 +365,13 @@ def test_what_the_catalogue_says_of_the_most_there_may_be():
 # -- chat
 
 tokens = some.integers(0, 10**6)
-usages = some.builds(Usage, tokens, tokens, tokens, tokens)
+usages = some.builds(Usage, tokens, tokens, tokens, tokens, cache_writes=tokens, cache_writes_1h=tokens)
 token_prices = some.builds(
     TokenPrice.model_construct,
     input_per_million=amounts,
     cached_input_per_million=some.none() | amounts,
+    cache_write_per_million=some.none() | amounts,
+    cache_write_1h_per_million=some.none() | amounts,
     output_per_million=amounts,
     reasoning_per_million=some.none() | amounts,
     per_request=amounts,
@@ -378,29 +381,75 @@ token_prices = some.builds(
 @given(token_prices, usages)
 def test_an_answer_costs_its_tokens_exactly_rounded_up_below_a_nano(price, usage):
     cached, reasoning = min(usage.cached, usage.prompt), min(usage.reasoning, usage.completion)
-    exact = (usage.prompt - cached) * price.input_per_million + cached * price.cached
+    writes = min(usage.cache_writes, usage.prompt - cached)
+    hourly = min(usage.cache_writes_1h, writes)
+    exact = (usage.prompt - cached - writes) * price.input_per_million + cached * price.cached
+    exact += (writes - hourly) * price.cache_write + hourly * price.cache_write_1h
     exact += (usage.completion - reasoning) * price.output_per_million + reasoning * price.reasoning
     assert 0 <= price.of(usage) - (price.per_request + Fraction(exact, 10**6)) < 1
 
 
+@given(token_prices, usages, tokens, tokens)
+def test_a_cut_has_no_part_above_its_total_and_costs_the_same(price, usage, prompt, completion):
+    cut = usage.cut(prompt, completion)
+    assert (cut.prompt, cut.completion) == (prompt, completion)
+    assert cut.cached + cut.cache_writes <= cut.prompt
+    assert cut.cache_writes_1h <= cut.cache_writes
+    assert cut.reasoning <= cut.completion
+    assert cut.cut(prompt, completion) == cut
+    assert price.of(cut) == price.of(replace_counts(usage, prompt=prompt, completion=completion)) >= 0
+
+
+@given(token_prices, usages)
+def test_the_parts_of_an_answer_cost_together_what_it_costs(price, usage):
+    usage = usage.cut(usage.prompt, usage.completion)
+    short = usage.cache_writes - usage.cache_writes_1h
+    plain, said = usage.prompt - usage.cached - usage.cache_writes, usage.completion - usage.reasoning
+    parts = [
+        Usage(plain),
+        Usage(usage.cached, cached=usage.cached),
+        Usage(short, cache_writes=short),
+        Usage(usage.cache_writes_1h, cache_writes=usage.cache_writes_1h, cache_writes_1h=usage.cache_writes_1h),
+        Usage(completion=said),
+        Usage(completion=usage.reasoning, reasoning=usage.reasoning),
+    ]
+    alone = price.model_copy(update={"per_request": 0})
+    costs = [alone.of(part) for part in parts]
+    assert min(costs) >= 0
+    assert 0 <= sum(costs) + price.per_request - price.of(usage) < len(parts)  # each is rounded up
+
+
 @given(some.lists(token_prices, min_size=1, max_size=3), usages)
+@example([TokenPrice.model_construct(cached_input_per_million=NANOS)], Usage(10))
+@example([TokenPrice.model_construct(cache_write_per_million=NANOS, cache_write_1h_per_million=0)], Usage(10))
+@example([TokenPrice.model_construct(cache_write_1h_per_million=NANOS)], Usage(10))
 def test_a_ceiling_holds_whoever_answers_and_whatever_was_cached_or_thought(asked, usage):
     ceiling, told = token_ceiling(asked), dearest_tokens(asked)
     assert ceiling is not None
     assert told is not None
-    bare = Usage(usage.prompt, usage.completion)  # before an answer, nobody knows more
-    assert ceiling.of(bare) >= max(price.of(usage) for price in asked)
-    assert told.of(usage) >= max(price.of(usage) for price in asked)
+    prompt, completion = usage.prompt, usage.completion
+    bare = Usage(prompt, completion)  # before an answer, nobody knows more
+    extremes = [  # all of the prompt, and of the answer, is of one kind
+        Usage(prompt, completion, cached=prompt, reasoning=completion),
+        Usage(prompt, completion, cache_writes=prompt),
+        Usage(prompt, completion, cache_writes=prompt, cache_writes_1h=prompt),
+    ]
+    for actual in (usage, bare, *extremes):
+        most = max(price.of(actual) for price in asked)
+        assert ceiling.of(bare) >= most
+        assert told.of(actual) >= most
     if len(asked) == 1:
         assert told.describe() == asked[0].describe()
 
 
 def test_a_part_that_is_not_said_costs_as_the_part_it_belongs_to():
     price = TokenPrice.model_validate({"input_per_million": "1", "output_per_million": "2", "per_request": "0.01"})
-    assert price.of(Usage(10, 20, 5, 5)) == 10_000_000 + 10_000 + 40_000
+    assert price.of(Usage(10, 20, 5, 5, cache_writes=4, cache_writes_1h=2)) == 10_000_000 + 10_000 + 40_000
     assert price.describe() == {
         "input_per_million": "1.00",
         "cached_input_per_million": "1.00",
+        "cache_write_per_million": "1.00",
+        "cache_write_1h_per_million": "1.00",
         "output_per_million": "2.00",
         "reasoning_per_million": "2.00",
         "per_request": "0.01",
@@ -413,6 +462,13 @@ def test_a_part_that_is_not_said_costs_as_the_part_it_belongs_to():
     assert TokenPrice.model_validate(told).word() == (
         "USD 1.00 in, 0.50 cached, 0.00 out, 3.00 reasoning, per million tokens"
     )
+    told = {"input_per_million": "3", "cache_write_per_million": "3.75"}
+    price = TokenPrice.model_validate(told)
+    assert price.word() == "USD 3.00 in, 3.75 cache write, 0.00 out, per million tokens"
+    assert price.of(Usage(10, cache_writes=10, cache_writes_1h=10)) == 37_500
+    price = TokenPrice.model_validate(told | {"cache_write_1h_per_million": "6"})
+    assert price.word() == "USD 3.00 in, 3.75 cache write, 6.00 1h cache write, 0.00 out, per million tokens"
+    assert price.of(Usage(20, cached=5, cache_writes=10, cache_writes_1h=4)) == 10 * 3_000 + 6 * 3_750 + 4 * 6_000
 
 
 # -- over time

@@ -2,6 +2,8 @@
 
 `text`, `tool`, `parallel`, `empty-tool`, `thinking`, `search`, `json`, `silent`:
     what it says; once a tool was answered, `tool`, `parallel` and `empty-tool` say what they heard
+`long-cache`:
+    writes to its cache for five minutes and for an hour
 `refusal`, `max-tokens`, `window`, `stop-sequence`, `pause`:
     why it stops
 `error:TYPE`, `too-long`, `over-limit`, `no-credit`, `spent`, `html`, `odd`:
@@ -49,6 +51,10 @@ STOPS = {
     "pause": "pause_turn",
 }
 USAGE = {"input_tokens": 12, "cache_creation_input_tokens": 3, "cache_read_input_tokens": 5}
+LONG_CACHE = {
+    "cache_creation_input_tokens": 9,
+    "cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 7},
+}
 SPOKEN = 42
 """Tokens of every answer."""
 
@@ -223,7 +229,12 @@ def answer(body: Json) -> Json:
         "content": content,
         "stop_reason": STOPS.get(scenario, "tool_use" if called else "end_turn"),
         "stop_sequence": "###" if scenario == "stop-sequence" else None,
-        "usage": {**USAGE, "output_tokens": SPOKEN, "service_tier": "standard"},
+        "usage": {
+            **USAGE,
+            **(LONG_CACHE if scenario == "long-cache" else {}),
+            "output_tokens": SPOKEN,
+            "service_tier": "standard",
+        },
     }
 
 

@@ -98,6 +98,7 @@ async def test_a_completion(chat):
     usage = completion.usage
     assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (PROMPT, SPOKEN, PROMPT + SPOKEN)
     assert usage.prompt_tokens_details.cached_tokens == 5
+    assert usage.prompt_tokens_details.cache_write_tokens == 3
     headers = {name.lower(): value for name, value in chat.double.requests[0].headers.items()}
     assert (headers["x-api-key"], headers["anthropic-version"]) == (KEY, OLD)
     assert "authorization" not in headers

@@ -93,9 +93,15 @@ reasons = some.sampled_from(["end_turn", "tool_use", *STOPS.values(), "a reason 
 counts = some.integers(0, 10**6)
 
 
-@given(some.lists(blocks, max_size=4), reasons, counts, counts, some.integers(1, 200))
-def test_streamed_or_not_a_reply_says_the_same(content, reason, read_tokens, written_tokens, size):
-    told = message(content, reason, cache_read_input_tokens=read_tokens, cache_creation_input_tokens=written_tokens)
+@given(some.lists(blocks, max_size=4), reasons, counts, counts, counts, some.integers(1, 200))
+def test_streamed_or_not_a_reply_says_the_same(content, reason, read_tokens, short, hourly, size):
+    told = message(
+        content,
+        reason,
+        cache_read_input_tokens=read_tokens,
+        cache_creation_input_tokens=short + hourly,
+        cache_creation={"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": hourly},
+    )
     whole, pieced = completed(told), streamed(told, size)
     for made in (whole, pieced):
         for call in made["tool_calls"]:
@@ -103,8 +109,10 @@ def test_streamed_or_not_a_reply_says_the_same(content, reason, read_tokens, wri
     assert pieced == whole
     assert whole["content"] == "".join(block.get("text", "") for block in content)
     assert [call[2] for call in whole["tool_calls"]] == [b["input"] for b in content if b["type"] == "tool_use"]
-    assert whole["usage"]["prompt_tokens"] == 10 + read_tokens + written_tokens
-    assert whole["usage"]["prompt_tokens_details"] == {"cached_tokens": read_tokens}
+    assert whole["usage"]["prompt_tokens"] == 10 + read_tokens + short + hourly
+    writes = {"cache_write_tokens": short + hourly, "cache_write_1h_tokens": hourly}
+    details = {"cached_tokens": read_tokens} | {name: count for name, count in writes.items() if count}
+    assert whole["usage"]["prompt_tokens_details"] == details
 
 
 @pytest.mark.parametrize(
@@ -130,6 +138,20 @@ def test_counts_of_a_stream():
         if isinstance(part, Used)
     ]
     assert used == [Usage(15, 1, 5), Usage(15, 7, 5)]
+
+
+@pytest.mark.parametrize(
+    ("details", "hourly"),
+    [
+        *(({}, 0), ({"cache_creation": None}, 0), ({"cache_creation": {}}, 0)),
+        ({"cache_creation": {"ephemeral_5m_input_tokens": 2, "ephemeral_1h_input_tokens": 6}}, 6),
+        ({"cache_creation": {"ephemeral_1h_input_tokens": 9}}, 8),  # no more than were written at all
+    ],
+)
+def test_writes_to_the_cache_are_counted_apart(details, hourly):
+    told = message([], "end_turn", cache_read_input_tokens=5, cache_creation_input_tokens=8, **details)
+    used = [part.usage for part in read_whole(told) if isinstance(part, Used)]
+    assert used == [Usage(23, 7, 5, cache_writes=8, cache_writes_1h=hourly)]
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ interface Chunk {
   usage?: {
     prompt_tokens: number;
     completion_tokens: number;
-    prompt_tokens_details?: { cached_tokens?: number };
+    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number; cache_write_1h_tokens?: number };
   } | null;
 }
 
@@ -122,7 +122,13 @@ function take(chunk: Chunk, turn: Turn, seconds: number): Partial<Turn> {
   if (reason === "length" || reason === "content_filter") next.ending = reason;
   if (chunk.usage) {
     const { prompt_tokens: prompt, completion_tokens: completion, prompt_tokens_details: inner } = chunk.usage;
-    next.tokens = { prompt, completion, cached: inner?.cached_tokens ?? 0 };
+    next.tokens = {
+      prompt,
+      completion,
+      cached: inner?.cached_tokens ?? 0,
+      writes: inner?.cache_write_tokens ?? 0,
+      writes1h: inner?.cache_write_1h_tokens ?? 0,
+    };
   }
   return next;
 }
@@ -134,9 +140,13 @@ function costOf(model: Model, { tokens }: Turn): number | null {
   const rate = (name: string, other: number) =>
     price[name] === null || price[name] === undefined ? other : Number(price[name]);
   const input = rate("input_per_million", 0);
+  const write = rate("cache_write_per_million", input);
+  const { cached, writes = 0, writes1h = 0 } = tokens;
   const sum =
-    (tokens.prompt - tokens.cached) * input +
-    tokens.cached * rate("cached_input_per_million", input) +
+    (tokens.prompt - cached - writes) * input +
+    cached * rate("cached_input_per_million", input) +
+    (writes - writes1h) * write +
+    writes1h * rate("cache_write_1h_per_million", write) +
     tokens.completion * rate("output_per_million", 0);
   return sum / 1e6 + rate("per_request", 0);
 }

@@ -8,7 +8,7 @@ export interface Turn {
   role: "user" | "assistant";
   content: string;
   /** Of an answer: what it took. */
-  tokens?: { prompt: number; completion: number; cached: number };
+  tokens?: { prompt: number; completion: number; cached: number; writes?: number; writes1h?: number };
   cost?: number | null;
   seconds?: number;
   first?: number;

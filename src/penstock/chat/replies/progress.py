@@ -95,5 +95,10 @@ def _check_text(value: Any) -> str:
 
 def _check_usage(usage: Usage) -> Usage:
     return Usage(
-        read_count(usage.prompt), read_count(usage.completion), read_count(usage.cached), read_count(usage.reasoning)
+        read_count(usage.prompt),
+        read_count(usage.completion),
+        read_count(usage.cached),
+        read_count(usage.reasoning),
+        cache_writes=read_count(usage.cache_writes),
+        cache_writes_1h=read_count(usage.cache_writes_1h),
     )

@@ -148,13 +148,16 @@ def reckon(usage: Mapping[str, Any], price: Mapping[str, Any]) -> Decimal | None
     if not usage or price.get("input_per_million") is None or price.get("output_per_million") is None:
         return None
     details: Mapping[str, Any] = usage.get("prompt_tokens_details") or {}
-    cached = int(details.get("cached_tokens") or 0)
-    fresh = int(usage.get("prompt_tokens") or 0) - cached
+    names = ("cached_tokens", "cache_write_tokens", "cache_write_1h_tokens")
+    cached, writes, hourly = (int(details.get(name) or 0) for name in names)
+    fresh = int(usage.get("prompt_tokens") or 0) - cached - writes
     full = Decimal(price["input_per_million"])
-    again = price.get("cached_input_per_million")
-    read = fresh * full + cached * (full if again is None else Decimal(again))
-    written = int(usage.get("completion_tokens") or 0) * Decimal(price["output_per_million"])
-    return (read + written) / 1_000_000
+    again = Decimal(price.get("cached_input_per_million") or full)
+    write = Decimal(price.get("cache_write_per_million") or full)
+    hour = Decimal(price.get("cache_write_1h_per_million") or write)
+    read = fresh * full + cached * again + (writes - hourly) * write + hourly * hour
+    answered = int(usage.get("completion_tokens") or 0) * Decimal(price["output_per_million"])
+    return (read + answered) / 1_000_000
 
 
 def _answer_once(talk: Talk, question: str, *, as_json: bool) -> None:

@@ -150,6 +150,8 @@ class TokenPriceShape(Shape):
 
     input_per_million: str
     cached_input_per_million: str
+    cache_write_per_million: str = Field(description="of prompt tokens that the vendor writes to its cache")
+    cache_write_1h_per_million: str = Field(description="of those that it keeps for an hour")
     output_per_million: str
     reasoning_per_million: str
     per_request: str
@@ -272,7 +274,8 @@ class UsageSums(Shape):
     failed: int
     prompt_tokens: int
     completion_tokens: int
-    cached_tokens: int = Field(description="among `prompt_tokens`")
+    cached_tokens: int = Field(description="among `prompt_tokens`: read from the vendor's cache")
+    cache_write_tokens: int = Field(description="among `prompt_tokens`: written to the vendor's cache")
     reasoning_tokens: int = Field(description="among `completion_tokens`")
     total_tokens: int
     cost: str = Field(description="decimal string of USD: what was charged")

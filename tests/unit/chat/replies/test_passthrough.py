@@ -82,6 +82,16 @@ def test_usage_that_comes_on_the_last_chunk_only(include_usage):
     assert [chunk["usage"]["total_tokens"] for chunk in found[2:]] == [26] * include_usage
 
 
+def test_writes_to_the_vendors_cache_are_counted():
+    details = {"cached_tokens": 3, "cache_write_tokens": 9, "cache_write_1h_tokens": 4}
+    told = chunk_of(usage=COUNTS | {"prompt_tokens_details": details})
+    stream = make_stream(include_usage=True)
+    found = read_whole(run(stream, write(text_of("Hi"), END, told) + DONE))
+    assert found[-1] == told
+    assert stream.usage == Usage(19, 7, 3, 2, cache_writes=9, cache_writes_1h=4)
+    assert stream.usage.as_json()["prompt_tokens_details"] == details
+
+
 def test_usage_that_nobody_told_is_estimated_and_marked():
     stream = make_stream(include_usage=True)
     found = read_whole(run(stream, write(text_of("x" * 40), END) + DONE))

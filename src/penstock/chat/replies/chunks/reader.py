@@ -1,6 +1,6 @@
 """Reads chunks of OpenAI's dialect, and repairs those that deviate from it."""
 
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -21,7 +21,12 @@ class Details(msgspec.Struct, gc=False):
     """Counts of a part of the tokens."""
 
     cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+    cache_write_1h_tokens: int | None = None  # our own, of a gateway that is a vendor of another
     reasoning_tokens: int | None = None
+
+
+_NO_DETAILS: Final = Details()
 
 
 class UsageCounts(msgspec.Struct, gc=False):
@@ -209,12 +214,14 @@ def read_usage(found: UsageCounts) -> Usage | None:
     """Return the vendor's count of tokens; None if it has none."""
     if found.prompt_tokens is None and found.completion_tokens is None:
         return None
-    asked, answered = found.prompt_tokens_details, found.completion_tokens_details
+    asked, answered = found.prompt_tokens_details or _NO_DETAILS, found.completion_tokens_details or _NO_DETAILS
     return Usage(
         read_count(found.prompt_tokens),
         read_count(found.completion_tokens),
-        0 if asked is None else read_count(asked.cached_tokens),
-        0 if answered is None else read_count(answered.reasoning_tokens),
+        read_count(asked.cached_tokens),
+        read_count(answered.reasoning_tokens),
+        cache_writes=read_count(asked.cache_write_tokens),
+        cache_writes_1h=read_count(asked.cache_write_1h_tokens),
     )
 
 

@@ -77,6 +77,8 @@ def _row(record: Completion) -> tuple[Any, ...]:
         usage.prompt,
         usage.completion,
         usage.cached,
+        usage.cache_writes,
+        usage.cache_writes_1h,
         usage.reasoning,
         int(usage.estimated),
         record.cost,
@@ -87,8 +89,15 @@ def _row(record: Completion) -> tuple[Any, ...]:
 
 
 def _record(row: Any) -> Completion:
-    counts = (row.pop(f"{name}_tokens") for name in ("prompt", "completion", "cached", "reasoning"))
-    row["usage"] = Usage(*counts, estimated=bool(row.pop("estimated")))
+    row["usage"] = Usage(
+        prompt=row.pop("prompt_tokens"),
+        completion=row.pop("completion_tokens"),
+        cached=row.pop("cached_tokens"),
+        cache_writes=row.pop("cache_write_tokens"),
+        cache_writes_1h=row.pop("cache_write_1h_tokens"),
+        reasoning=row.pop("reasoning_tokens"),
+        estimated=bool(row.pop("estimated")),
+    )
     row["outcome"] = ChatOutcome(row["outcome"])
     row["streamed"] = bool(row["streamed"])
     return Completion(**row)

@@ -57,6 +57,7 @@ class Sums(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     estimated: int = 0
     unpriced: int = 0
@@ -85,10 +86,11 @@ def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | N
         sums[2] += usage.prompt
         sums[3] += usage.completion
         sums[4] += usage.cached
-        sums[5] += usage.reasoning
-        sums[6] += usage.estimated
-        sums[7] += cost is None
-        sums[8] += charged.get(record.id, cost or 0) if charged else cost or 0
+        sums[5] += usage.cache_writes
+        sums[6] += usage.reasoning
+        sums[7] += usage.estimated
+        sums[8] += cost is None
+        sums[9] += charged.get(record.id, cost or 0) if charged else cost or 0
     return {place: Sums(*sums) for place, sums in found.items()}
 
 
@@ -181,6 +183,7 @@ class Totals(NamedTuple):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    cache_write_tokens: int = 0
     reasoning_tokens: int = 0
     estimated: int = 0
     unpriced: int = 0
