@@ -162,7 +162,7 @@ class Caller(asyncio.Protocol):
 
     def _finish(self) -> None:
         now, received, load = time.perf_counter(), self._received, self._load
-        if not received.startswith(b"HTTP/1.1 200") or received.count(b"token") < CHUNKS:
+        if not received.startswith(b"HTTP/1.1 200") or received.count(b" token") < CHUNKS:
             self._fail(f"a wrong answer: {bytes(received[:200])!r}")
             return
         load.latencies.append(now - self._asked)

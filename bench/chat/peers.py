@@ -193,11 +193,13 @@ PENSTOCK_PROGRAM = str(Path(sys.executable).with_name("penstock"))
 
 
 @contextlib.contextmanager
-def penstock_door(folder: Path, upstream: int, core: int, *, program: str, limits: Sequence[str]) -> Iterator[Door]:
+def penstock_door(
+    folder: Path, upstream: int, core: int, *, program: str, limits: Sequence[str], config: str = PENSTOCK_CONFIG
+) -> Iterator[Door]:
     folder.mkdir(exist_ok=True)
-    port, config = free_port(), folder / "penstock.toml"
-    config.write_text(PENSTOCK_CONFIG.format(upstream=upstream))
-    places = ["--data", str(folder / "data"), "--config", str(config)]
+    port, settings = free_port(), folder / "penstock.toml"
+    settings.write_text(config.format(upstream=upstream))
+    places = ["--data", str(folder / "data"), "--config", str(settings)]
     key = json.loads(run([program, "key", "create", "--json", *limits, *places]))["key"]
     command = [program, "serve", "--port", str(port), *places]
     with serving(command, port, core, folder / "penstock.log") as door:
@@ -293,14 +295,14 @@ litellm_settings:
 
 
 @contextlib.contextmanager
-def litellm(folder: Path, upstream: int, core: int) -> Iterator[Door]:
+def litellm(folder: Path, upstream: int, core: int, *, config: str = LITELLM_CONFIG) -> Iterator[Door]:
     """One worker, a key to check, no database; it fetches no prices from the net."""
     folder.mkdir()
-    port, config = free_port(), folder / "config.yaml"
-    config.write_text(LITELLM_CONFIG.format(upstream=upstream, key=KEY))
+    port, settings = free_port(), folder / "config.yaml"
+    settings.write_text(config.format(upstream=upstream, key=KEY))
     command = [
         CACHE / "litellm" / "bin" / "litellm",
-        *("--config", config, "--host", "127.0.0.1", "--port", str(port)),
+        *("--config", settings, "--host", "127.0.0.1", "--port", str(port)),
         *("--num_workers", "1", "--telemetry", "False"),
     ]
     quiet = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR", "LITELLM_MODE": "PRODUCTION"}
@@ -323,12 +325,12 @@ api_key_location = "env::BENCH_UPSTREAM_KEY"
 
 
 @contextlib.contextmanager
-def tensorzero(folder: Path, upstream: int, core: int) -> Iterator[Door]:
+def tensorzero(folder: Path, upstream: int, core: int, *, config: str = TENSORZERO_CONFIG) -> Iterator[Door]:
     """Its HTTP gateway, which its Python package starts in a process and on a port of its own choice."""
     folder.mkdir()
-    config, log, begun = folder / "tensorzero.toml", folder / "tensorzero.log", time.perf_counter()
-    config.write_text(TENSORZERO_CONFIG.format(upstream=upstream))
-    command = [CACHE / "tensorzero" / "bin" / "python", HERE / "peer_tensorzero.py", config]
+    settings, log, begun = folder / "tensorzero.toml", folder / "tensorzero.log", time.perf_counter()
+    settings.write_text(config.format(upstream=upstream))
+    command = [CACHE / "tensorzero" / "bin" / "python", HERE / "peer_tensorzero.py", settings]
     with started(command, core, log, BENCH_UPSTREAM_KEY="sk-bench", RUST_LOG="error") as process:
         told = wait_for(lambda: re.search(r"^listening on (\d+) (\S+)$", log.read_text(), re.MULTILINE), process, log)
         path = told[2] + "/chat/completions"

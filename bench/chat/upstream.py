@@ -11,7 +11,8 @@ import asyncio
 import json
 import socket
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import uvloop
 
@@ -54,10 +55,19 @@ def reply(body: bytes) -> bytes:
 PLAIN_REPLY = reply(PLAIN)
 
 
+class Replies(NamedTuple):
+    """A stream, write by write, and a whole answer."""
+
+    writes: list[bytes]
+    whole: bytes
+
+
 class Vendor(asyncio.Protocol):
     """One connection of a proxy: requests one after another, each answered as its body asks."""
 
     pause = PAUSE
+    replies: ClassVar[Mapping[bytes, Replies]] = {b"": Replies(WRITES, PLAIN_REPLY)}
+    """By the end of the path."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -88,15 +98,17 @@ class Vendor(asyncio.Protocol):
         if not whole(head, body):
             return
         self._received = b""
+        path = head.split(b" ", 2)[1].partition(b"?")[0]
+        replies = next(each for end, each in self.replies.items() if path.endswith(end))
         if streamed(body):
-            self._tell(0, self.pause)
+            self._tell(replies.writes, 0, self.pause)
         else:
-            self._transport.write(PLAIN_REPLY)
+            self._transport.write(replies.whole)
 
-    def _tell(self, number: int, pause: float) -> None:
-        self._transport.write(WRITES[number])
+    def _tell(self, writes: list[bytes], number: int, pause: float) -> None:
+        self._transport.write(writes[number])
         number += 1
-        self._timer = self._loop.call_later(pause, self._tell, number, pause) if number < len(WRITES) else None
+        self._timer = self._loop.call_later(pause, self._tell, writes, number, pause) if number < len(writes) else None
 
 
 def whole(head: bytes, body: bytes) -> bool:
@@ -109,8 +121,8 @@ def streamed(body: bytes) -> bool:
     return b'"stream":true' in body or b'"stream": true' in body
 
 
-async def serve(port: int) -> None:
-    server = await asyncio.get_running_loop().create_server(Vendor, "127.0.0.1", port, backlog=4096)
+async def serve(port: int, vendor: type[Vendor] = Vendor) -> None:
+    server = await asyncio.get_running_loop().create_server(vendor, "127.0.0.1", port, backlog=4096)
     await server.serve_forever()
 
 

@@ -10,6 +10,9 @@ _CONTENT: Final = b'"content":"'
 _is_plain_ascii: Final = re.compile(rb"[ !#-\[\]-~]*").fullmatch
 """Match printable ASCII without quotes and backslashes: such text needs no escape inside a JSON string."""
 
+_is_usual_wrap: Final = re.compile(rb"(?:event: ?[^\r\n]*\r?\n)?data: ?").fullmatch
+"""Match the bytes before the data of an event that has nothing but a name and data."""
+
 
 class TextTemplate:
     """The bytes around the text of an event, as received and as passed on.
@@ -63,37 +66,71 @@ def learn_template(payload: bytes, text: str, *, keep_usage: bool) -> TextTempla
 class FramedTemplate:
     """The bytes around the text of an event in one dialect; `frame` writes the text as an event of another."""
 
-    __slots__ = ("_after", "_before", "_end", "_frame", "_least", "_start", "characters")
+    __slots__ = ("_after", "_before", "_end", "_frame", "_joint", "_least", "_name", "_start", "_wrap", "characters")
 
-    def __init__(self, before: bytes, after: bytes, frame: Callable[[bytes], bytes]) -> None:
+    def __init__(self, name: bytes, before: bytes, after: bytes, frame: Callable[[bytes], bytes]) -> None:
+        self._name = name
         self._before = before
         self._after = after
         self._start = len(before)
         self._end = -len(after)
         self._least = len(before) + len(after)
         self._frame = frame
+        self._wrap: tuple[bytes, bytes] | None = None
+        self._joint = b""
         self.characters = 0
         """Number of characters passed on so far."""
 
+    @property
+    def is_wrapped(self) -> bool:
+        """Return whether `fill` knows the bytes around the data of an event."""
+        return self._wrap is not None
+
+    def learn_wrap(self, data: bytes, payload: bytes, *, is_event: bool) -> None:
+        """Learn the bytes around the data of the last event. `is_event` if `data` begins with an event."""
+        head, _, end = data.rpartition(payload)
+        if end not in (b"\n\n", b"\r\n\r\n"):
+            return
+        _, found, wrap = head.rpartition(end)
+        if (found or is_event) and _is_usual_wrap(wrap):
+            before, after = wrap + self._before, self._after + end
+            self._wrap = before, after
+            self._joint = after + before
+
     def fill(self, data: bytes) -> bytes | None:
         """Return the events as they are passed on; None if one of them is of another kind."""
-        if not data.startswith(self._before) or not data.endswith(self._after) or len(data) < self._least:
+        if self._wrap is None:
             return None
-        text = data[self._start : self._end]
+        before, after = self._wrap
+        if not data.startswith(before) or not data.endswith(after) or len(data) < len(before) + len(after):
+            return None
+        text = data[len(before) : -len(after)]
         if _is_plain_ascii(text):
             self.characters += len(text)
             return self._frame(text)
-        texts = text.split(self._after + self._before)
+        texts = text.split(self._joint)
         if not all(map(_is_plain_ascii, texts)):
             return None
         self.characters += sum(map(len, texts))
         return b"".join(map(self._frame, texts))
 
+    def fill_one(self, name: bytes, payload: bytes) -> bytes | None:
+        """Return one event as it is passed on; None if it is of another kind."""
+        if not payload.startswith(self._before) or not payload.endswith(self._after) or name != self._name:
+            return None
+        text = payload[self._start : self._end]
+        if len(payload) < self._least or not _is_plain_ascii(text):
+            return None
+        self.characters += len(text)
+        return self._frame(text)
 
-def learn_frame(event: bytes, text: str, frame: Callable[[bytes], bytes]) -> FramedTemplate | None:
-    """Return the template of a whole event that holds this text; None if the position of the text is unclear."""
-    written = b'"%b"' % text.encode()
-    if not text or not _is_plain_ascii(written[1:-1]) or event.count(written) != 1 or not event.endswith(b"\n\n"):
+
+def learn_frame(name: bytes, payload: bytes, text: str, frame: Callable[[bytes], bytes]) -> FramedTemplate | None:
+    """Return the template of an event that holds this text; None if the position of the text is unclear."""
+    if not text or not text.isascii():
         return None
-    before, _, after = event.partition(written)
-    return FramedTemplate(before + b'"', b'"' + after, frame)
+    written = b'"%b"' % text.encode()
+    if not _is_plain_ascii(written[1:-1]) or payload.count(written) != 1:
+        return None
+    before, _, after = payload.partition(written)
+    return FramedTemplate(name, before + b'"', b'"' + after, frame)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, cast
 
 from penstock.chat.replies.broken import MAX_SKIPPED, UNREPAIRABLE, Broken, Malformed
+from penstock.chat.replies.chunks.parts import ChunkTranslation
 from penstock.chat.replies.chunks.repair import is_chunk_like
 from penstock.chat.replies.flat_errors import find_error, write_error
 from penstock.chat.replies.progress import Progress
@@ -21,10 +22,11 @@ class TranslatedStream:
 
     __slots__ = (
         "_ask",
-        "_latest",
+        "_is_text",
         "_progress",
         "_splitter",
         "_template",
+        "_text_event",
         "_translator",
         "_writer",
         "broken",
@@ -38,7 +40,8 @@ class TranslatedStream:
         self._translator = translator
         self._writer = writer
         self._splitter = Splitter()
-        self._latest: Part | None = None
+        self._is_text = False  # the latest part is a text of the first choice
+        self._text_event = b""  # the data of the latest event, if it holds such a text only
         self._template: FramedTemplate | None = None
         self.malformed = 0
         self.broken: Broken | Malformed | None = None
@@ -78,14 +81,13 @@ class TranslatedStream:
         """Take bytes of the vendor and return whole events for the caller."""
         is_event = self._splitter.is_between_events
         out = self._translate_all(self._splitter.feed(data))
-        is_text = isinstance(self._latest, Text) and self._latest.choice == 0 and self._splitter.is_between_events
-        if not is_text:
+        template = self._template
+        if template is None or not self._is_text or not self._splitter.is_between_events:
             self.quick = None  # the next text may be in another place
-        elif self._template is not None:
-            self.quick = self._template.fill
-        elif is_event and data.count(b"\n\n") == 1:
-            self._template = learn_frame(data, cast("Text", self._latest).text, self._writer.frame)
-            self.quick = None if self._template is None else self._template.fill
+            return out
+        if self._text_event and not template.is_wrapped:
+            template.learn_wrap(data, self._text_event, is_event=is_event)
+        self.quick = template.fill if template.is_wrapped else None
         return out
 
     def end(self) -> bytes:
@@ -115,16 +117,30 @@ class TranslatedStream:
     def _translate(self, name: bytes, payload: bytes, out: list[bytes]) -> None:
         if self._progress.ended:
             return
+        template = self._template
+        if self._is_text and template is not None and (framed := template.fill_one(name, payload)) is not None:
+            self._text_event = payload
+            out.append(framed)
+            return
         try:
-            for part in list(self._translator.event(name.decode("latin-1"), payload)):
+            parts = list(self._translator.event(name.decode("latin-1"), payload))
+            for part in parts:
                 self._progress.take(part)
                 out.append(self._writer.take(part))
-                self._latest = part
+                self._is_text = isinstance(part, Text) and part.choice == 0
+            self._text_event = payload if self._is_text and len(parts) == 1 else b""
+            if template is None and self._text_event:
+                self._learn(name, payload, cast("Text", parts[0]).text)
         except UNREPAIRABLE:
             _check_harmless(name, payload)
             self.malformed += 1
             if self.malformed > MAX_SKIPPED:
                 raise Malformed("it sent events that cannot be read, without end") from None
+
+    def _learn(self, name: bytes, payload: bytes, text: str) -> None:
+        template = self._template = learn_frame(name, payload, text, self._writer.frame)
+        if isinstance(self._translator, ChunkTranslation):
+            self._translator.template = template  # it must know how much the caller has
 
 
 def _check_harmless(name: bytes, payload: bytes) -> None:

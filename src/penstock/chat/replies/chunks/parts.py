@@ -7,6 +7,7 @@ from msgspec import UnsetType
 
 from penstock.chat.replies.chunks.completion import WholeMessage, find_usage, read_completion
 from penstock.chat.replies.chunks.reader import ChunkChoice, ChunkReader, Delta, UsageCounts, read_usage, split_lines
+from penstock.chat.replies.template import FramedTemplate
 from penstock.domain.chat import (
     Arguments,
     Ask,
@@ -52,6 +53,8 @@ class ChunkTranslation:
         self._created = created
         self._reader = ChunkReader(reply_id, created, ask.model)
         self._calls: dict[int, list[_Call]] = {}
+        self.template: FramedTemplate | None = None
+        """The template by which texts are passed on that this does not see."""
 
     def event(self, name: str, data: bytes) -> Iterator[Part]:
         """Yield the parts of one event."""
@@ -63,7 +66,8 @@ class ChunkTranslation:
             for line in split_lines(event, data):
                 yield from self.event(name, line)
             return
-        read = self._reader.read(event, data, self._reader.characters)
+        passed = self._reader.characters + (0 if self.template is None else self.template.characters)
+        read = self._reader.read(event, data, passed)
         if read is None:
             raise ValueError("an event without a part of the answer")
         chunk = read[1]
