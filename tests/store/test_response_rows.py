@@ -206,7 +206,7 @@ def test_a_response_whose_process_died_fails_and_stays_failed(connection):
     begin(connection, "resp_dead", "process_dead")
     begin(connection, "resp_alive", "process_alive")
     later = NOW + LEASE_SECONDS + 1
-    response_rows.renew(connection, RunLease("process_alive", later + LEASE_SECONDS))
+    response_rows.renew(connection, RunLease("process_alive", later + LEASE_SECONDS), ["resp_alive"])
     assert response_rows.end_lost(connection, NOW + LEASE_SECONDS - 1, 100) == 0
     assert response_rows.end_lost(connection, later, 100) == 1
     dead, alive = find(connection, "resp_dead"), find(connection, "resp_alive")
@@ -216,6 +216,18 @@ def test_a_response_whose_process_died_fails_and_stays_failed(connection):
     assert msgspec.json.decode(dead.body)["error"]["code"] == "server_error"
     assert not response_rows.finish(connection, make("resp_dead"), [], "process_dead")
     assert response_rows.end_lost(connection, later, 100) == 0
+
+
+def test_a_process_keeps_alive_only_what_it_still_runs(connection):
+    begin(connection, "resp_run")
+    begin(connection, "resp_left")
+    later = NOW + LEASE_SECONDS + 1
+    renewed = response_rows.renew(connection, RunLease("process_1", later + LEASE_SECONDS), ["resp_run"])
+    assert renewed == {(MINE, "resp_run")}
+    assert response_rows.end_lost(connection, later, 100) == 1
+    found = find(connection, "resp_left")
+    assert found is not None
+    assert found.status is ResponseStatus.FAILED
 
 
 def test_a_process_that_stops_ends_its_own(connection):
@@ -233,7 +245,7 @@ def test_cancelling_wakes_the_process_that_runs_it_and_can_be_repeated(connectio
     assert connection.info[RUNG] == {background("process_1")}
     assert response_rows.cancel(connection, MINE, "resp_a", NOW).status is ResponseStatus.CANCELLED
     assert not response_rows.start(connection, MINE, "resp_a", "process_1")
-    assert response_rows.renew(connection, RunLease("process_1", NOW + 100)) == set()
+    assert response_rows.renew(connection, RunLease("process_1", NOW + 100), ["resp_a"]) == set()
     with pytest.raises(ResponseNotFound):
         response_rows.cancel(connection, "acct_other", "resp_a", NOW)
 
@@ -245,6 +257,6 @@ def test_deleting_one_that_runs_wakes_its_process(connection):
         response_rows.remove(connection, "acct_other", "resp_a", NOW)
     response_rows.remove(connection, MINE, "resp_a", NOW)
     assert connection.info[RUNG] == {background("process_1")}
-    assert response_rows.renew(connection, RunLease("process_1", NOW + 100)) == set()
+    assert response_rows.renew(connection, RunLease("process_1", NOW + 100), ["resp_a"]) == set()
     with pytest.raises(ResponseNotFound):
         response_rows.remove(connection, MINE, "resp_a", NOW)

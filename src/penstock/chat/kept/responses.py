@@ -202,7 +202,8 @@ class KeptResponses:
                 await signal.wait(HEARTBEAT_SECONDS)
                 begun = set(self._tasks)
                 try:
-                    alive = await self._database.write(response_rows.renew, self._lease())
+                    ids = [response_id for _, response_id in begun]
+                    alive = await self._database.write(response_rows.renew, self._lease(), ids)
                 except StoreUnavailable as error:
                     reason = {"reason": error.message}
                     log.warning("a heartbeat was not written; it is retried", extra={"fields": reason})

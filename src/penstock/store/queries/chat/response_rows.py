@@ -210,9 +210,9 @@ def cancel(connection: Connection, account_id: str, response_id: str, now: float
     return ended
 
 
-def renew(connection: Connection, lease: RunLease) -> set[tuple[str, str]]:
-    """Renew the lease of a process. Return the accounts and ids of the responses that it still runs."""
-    mine = responses.c.owner == lease.owner
+def renew(connection: Connection, lease: RunLease, ids: Collection[str]) -> set[tuple[str, str]]:
+    """Renew the lease of a process on these responses. Return the accounts and ids of those that are still its own."""
+    mine = and_(responses.c.owner == lease.owner, responses.c.id.in_(ids))
     connection.execute(update(responses).where(mine).values(lease_until=lease.until))
     found = connection.execute(select(responses.c.account_id, responses.c.id).where(mine))
     return {(row.account_id, row.id) for row in found}
