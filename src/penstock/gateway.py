@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
 from penstock.billing.usage_writer import UsageWriter
+from penstock.chat.kept.keeper import ResponseKeeper
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.relay import ChatPolicy, Relay
 from penstock.clocks import CLOCKS, Clocks
@@ -122,6 +123,7 @@ class Gateway:
     usage_writer: UsageWriter
     relay: Relay
     kept: KeptResponses
+    keeper: ResponseKeeper
     exchange: Exchange
     hooks: CallbackUrls
 
@@ -357,6 +359,7 @@ class Gateway:
         )
         keep_policy = lambda: _make_keep_policy(self.settings)  # noqa: E731
         self.kept = KeptResponses(self.database, keep_policy, self.admission.process, self.clocks)
+        self.keeper = ResponseKeeper(self.kept, self.body_memory, self.clock)
         self._resources.push_async_callback(self.kept.stop)
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:

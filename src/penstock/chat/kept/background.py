@@ -56,17 +56,32 @@ class BackgroundResponses:
         self._clock = clock
         self._runs = 0
 
-    async def begin(self, account_id: str, continued: Continued, wanted: KeepRequest, open_answer: OpenAnswer) -> bytes:
-        """Begin a response. Return it as it is now: queued."""
-        if self._runs >= MAX_RUNS:
-            raise Overloaded("Too many responses run in the background.", retry_after=5)
-        queued = describe_queued(continued.ask, wanted, self._clock())
-        kept = await self._kept.begin_background(account_id, queued, continued.given, wanted.previous_id)
+    async def begin(
+        self,
+        account_id: str,
+        continued: Continued,
+        wanted: KeepRequest,
+        open_answer: OpenAnswer,
+        on_end: Callable[[], None] = lambda: None,
+    ) -> bytes:
+        """Begin a response. Return it as it is now: queued. `on_end` is called however it ends."""
+        try:
+            self._check_room()
+            queued = describe_queued(continued.ask, wanted, self._clock())
+            kept = await self._kept.begin_background(account_id, queued, continued.given, wanted.previous_id)
+        except BaseException:
+            on_end()
+            raise
         task = asyncio.create_task(self._run(kept, wanted, open_answer), name=kept.id)
         self._runs += 1
         task.add_done_callback(self._leave)
+        task.add_done_callback(lambda _: on_end())
         self._kept.run(kept, task)
         return kept.body
+
+    def _check_room(self) -> None:
+        if self._runs >= MAX_RUNS:
+            raise Overloaded("Too many responses run in the background.", retry_after=5)
 
     def _leave(self, task: asyncio.Task[None]) -> None:
         self._runs -= 1

@@ -6,6 +6,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
+from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.kept.request import KeepRequest
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.replies.sse import COMMENT
@@ -46,6 +47,26 @@ class Keeping:
         kind = str(message["type"]).encode()
         return b"event: " + kind + b"\ndata: " + msgspec.json.encode(message) + b"\n\n" + events[len(event) :]
 
+    async def pour(self, stream: AnswerStream, writer: ResponseWriter) -> None:
+        """Send a stream, and keep its response before its last event. Raise `Interrupted` if it is cut."""
+        holder = LastEventHolder(writer)
+        try:
+            await stream.pour(holder)
+        except BaseException:
+            holder.release()
+            raise
+        if holder.held:
+            writer.write(await self.keep_last(holder.held))
+        elif holder.rest:
+            holder.release()
+
+    async def keep_stream(self, events: bytes) -> bytes:
+        """Keep the response in a stream that is there at once. Return its events for the caller."""
+        passed = _Collector()
+        holder = LastEventHolder(passed)
+        holder.write(events)
+        return passed.data + (await self.keep_last(holder.held) if holder.held else holder.rest)
+
     async def _keep(self, response: dict[str, Any]) -> dict[str, Any]:
         """Keep a response. Return it with what became of it: an answer is never lost for want of a place."""
         shown = {**response, **self._wanted.describe()}
@@ -65,7 +86,8 @@ class LastEventHolder:
 
     def __init__(self, writer: ResponseWriter) -> None:
         self._writer = writer
-        self._rest = b""
+        self.rest = b""
+        """An event that is not whole yet."""
         self.held = b""
         """The last event and whatever came after it."""
 
@@ -85,16 +107,16 @@ class LastEventHolder:
         if self.held:
             self.held += piece
             return True
-        data = self._rest + piece
+        data = self.rest + piece
         end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\r\n\r\n", b"\r\r"))
-        whole, self._rest = data[:end], data[end:]
+        whole, self.rest = data[:end], data[end:]
         if any(kind in whole for kind in LAST):
             return self._hold(whole)
         return self._writer.write(whole) if whole else True
 
     def release(self) -> None:
         """Send whatever is left: the stream broke off."""
-        left, self._rest, self.held = self.held + self._rest, b"", b""
+        left, self.rest, self.held = self.held + self.rest, b"", b""
         if left:
             self._writer.write(left)
 
@@ -103,9 +125,25 @@ class LastEventHolder:
         for found in _EVENT.finditer(whole):
             if _is_last(found[0]):
                 start = found.start()
-                self.held, self._rest = whole[start:] + self._rest, b""
+                self.held, self.rest = whole[start:] + self.rest, b""
                 return self._writer.write(whole[:start]) if start else True
         return self._writer.write(whole)
+
+
+class _Collector:
+    """A caller that takes all at once."""
+
+    is_full = False
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, piece: bytes) -> bool:
+        self.data += piece
+        return True
+
+    async def drain(self) -> None:
+        """Return at once."""
 
 
 class _Typed(msgspec.Struct):
