@@ -8,7 +8,8 @@ PenstockError
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
-│                   ShareNotFound; for administrators AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
+│                   ShareNotFound, ResponseNotFound; for administrators AccountNotFound, KeyNotFound, BudgetNotFound,
+│                   EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409
@@ -211,6 +212,12 @@ class ShareNotFound(NotFound):
     """There is no such share link, or it has expired or was revoked."""
 
     suggestion = "List yours with GET /api/v1/shares."
+
+
+class ResponseNotFound(NotFound):
+    """There is no such response, or it is not kept any more."""
+
+    type = "invalid_request_error"  # as chat clients know it
 
 
 class AccountNotFound(NotFound):

@@ -14,6 +14,8 @@ from urllib.parse import unquote, urlsplit
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
 from penstock.billing.usage_writer import UsageWriter
+from penstock.chat.kept.keeper import ResponseKeeper
+from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.relay import ChatPolicy, Relay
 from penstock.clocks import CLOCKS, Clocks
 from penstock.dispatch import Dispatch, Run
@@ -21,6 +23,7 @@ from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Claim
+from penstock.domain.kept.responses import KeepPolicy
 from penstock.domain.sharing.links import ShareTokens
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
@@ -119,6 +122,8 @@ class Gateway:
     admission: Admission
     usage_writer: UsageWriter
     relay: Relay
+    kept: KeptResponses
+    keeper: ResponseKeeper
     exchange: Exchange
     hooks: CallbackUrls
 
@@ -352,6 +357,10 @@ class Gateway:
             self.clock,
             self.steady,
         )
+        keep_policy = lambda: _make_keep_policy(self.settings)  # noqa: E731
+        self.kept = KeptResponses(self.database, keep_policy, self.admission.process, self.clocks)
+        self.keeper = ResponseKeeper(self.kept, self.body_memory, self.clock)
+        self._resources.push_async_callback(self.kept.stop)
 
     async def settle_up(self, owners: Sequence[str] | None = None) -> None:
         """Write pending usage and return unused leases of these owners, so that reads are exact."""
@@ -448,6 +457,10 @@ def _make_rules(settings: Settings) -> JobPolicy:
 def _make_chat_policy(settings: Settings) -> ChatPolicy:
     chat = settings.chat
     return ChatPolicy(chat.heartbeat_seconds, chat.cache_mb << 20, chat.cache_seconds)
+
+
+def _make_keep_policy(settings: Settings) -> KeepPolicy:
+    return KeepPolicy(settings.chat.response_retention, settings.chat.response_quota_mb << 20)
 
 
 def _hide_secrets(settings: Settings) -> None:

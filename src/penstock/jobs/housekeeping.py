@@ -15,6 +15,7 @@ from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Connection, Database
 from penstock.store.queries.billing import process_lease_rows
+from penstock.store.queries.chat import response_rows
 from penstock.store.queries.files import asset_rows, file_rows, share_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
@@ -87,12 +88,15 @@ class Upkeep:
             await self._inputs.remove(file)
 
     async def sweep(self) -> int:
-        """Remove what has expired. Return the number of jobs and files removed."""
+        """Remove what has expired. Return the number of jobs, files and responses removed."""
         now = self._clock()
         await self._database.write(process_lease_rows.expire, now, leases=self._is_steady())
         await self._database.write(wakeup_rows.remove, now - WAKEUP_RETENTION_SECONDS)
         await self._database.write(delivery_rows.remove_old, now - DELIVERY_RETENTION_SECONDS)
         await self._database.write(share_rows.remove_expired, now, SWEEP_BATCH)
+        if self._is_steady():
+            await self._database.write(response_rows.end_lost, now, SWEEP_BATCH)
+        responses = await self._database.write(response_rows.remove_expired, now, SWEEP_BATCH)
         expired = await self._database.read(job_rows.expired, now, SWEEP_BATCH)
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller has just deleted it
@@ -107,7 +111,7 @@ class Upkeep:
         for file in files:
             await self._inputs.remove(file)
         await self._indexer.check_some()
-        return len(expired) + len(unswept) + len(files)
+        return len(expired) + len(unswept) + len(files) + responses
 
     async def _work(self) -> None:
         next_sweep = next_tidying = self._steady()

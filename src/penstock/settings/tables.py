@@ -194,6 +194,12 @@ class Chat(Table):
         default=60.0,
         description="how long chat is served without the store, from its last answer, at most 1h; 0: never",
     )
+    response_retention: Duration = Field(
+        default=0.0, description="how long responses are kept, so that later requests can continue them; 0: not at all"
+    )
+    response_quota_mb: int = Field(
+        default=64, ge=1, le=65536, description="how many MiB of them an account keeps; the oldest make room for new"
+    )
 
 
 class RouteTable(Table):

@@ -16,6 +16,11 @@ def nudge(job_id: str) -> str:
     return f"nudge:{job_id}"
 
 
+def background(process: str) -> str:
+    """Return the topic of callers' actions on the background responses that a process runs."""
+    return f"background:{process}"
+
+
 class Subscription:
     """One listener. A signal that comes before `wait` is not missed."""
 

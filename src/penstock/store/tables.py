@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0011"
+SCHEMA_VERSION = "0012"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -308,6 +308,39 @@ completions = Table(
     Column("seconds", Float, nullable=False),
     Column("first_byte_seconds", Float),
     Index("completions_by_account", "account_id", "id"),
+)
+
+# -- kept conversations: docs/decisions/0046
+
+responses = Table(
+    "responses",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("id", Word, primary_key=True),  # unique within the account only: it may be a vendor's
+    Column("created_at", Float, nullable=False),
+    Column("expires_at", Float, nullable=False),  # not before that of a response that continues it
+    Column("status", Word, nullable=False),
+    Column("model", Word, nullable=False),
+    Column("previous_id", Word),
+    Column("is_background", Integer, nullable=False),
+    Column("owner", Word),  # set while it runs in the background: the process
+    Column("lease_until", Float),  # the process has died if it did not renew it
+    Column("bytes", BigInteger, nullable=False),  # of the next two
+    Column("input", LargeBinary, nullable=False),  # the input items of its own request
+    Column("body", LargeBinary, nullable=False),  # the response object
+    Index("responses_by_account", "account_id", "expires_at", "bytes"),
+    Index("responses_expiring", "expires_at"),
+    Index("responses_running", "owner", **where("owner IS NOT NULL")),
+)
+
+response_items = Table(  # the output items of responses, for requests that refer to one by its id
+    "response_items",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("id", Word, primary_key=True),
+    Column("response_id", Word, nullable=False),
+    Index("response_items_by_response", "account_id", "response_id"),
+    sqlite_with_rowid=False,
 )
 
 # -- money: docs/decisions/0017

@@ -24,6 +24,7 @@ from penstock.web.api import (
     webhooks,
 )
 from penstock.web.api.chat import Completions
+from penstock.web.api.kept import responses as kept_responses
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -45,6 +46,7 @@ PAGES = (
     webhooks,
     models,
     chat_models,
+    kept_responses,
     usage,
     own_key,
     accounts,

@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Awaitable
+from functools import partial
 from typing import Final, NamedTuple
 
 from penstock.accounts.keyring import Proof
@@ -10,8 +11,9 @@ from penstock.chat.answer import Answer
 from penstock.chat.answer_stream import AnswerStream, Interrupted
 from penstock.chat.doors import PATHS
 from penstock.chat.doors.door import Door
+from penstock.chat.kept.keeping import Keeping
 from penstock.domain.api_keys import ApiKey, Scope
-from penstock.domain.chat import Ask
+from penstock.domain.chat import Ask, Dialect
 from penstock.domain.money import format_usd
 from penstock.errors import (
     MethodNotAllowed,
@@ -22,6 +24,7 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
+from penstock.offers.offer import ChatOffer
 from penstock.web.credentials import find_credential
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
@@ -83,17 +86,10 @@ class Completions:
         try:
             key = await self._admit(cycle, scope)
             ask = await self._read(door, cycle, receive, key.account_id)
-            answer = await self._open(ask, key, cycle.request_id)
-            try:
-                if cycle.hold is not None:
-                    answer.forget_messages()
-                    cycle.release()
-                if answer.stream is not None:
-                    await _send_stream(answer, answer.stream, send, self._gateway.steady() - begun, cycle)
-                else:
-                    await _send_whole(answer, answer.body or b"", cycle, self._gateway.steady() - begun)
-            finally:
-                answer.close()
+            if ask.dialect is Dialect.RESPONSES:
+                await self._serve_response(ask, key, cycle, send, begun)
+            else:
+                await self._serve(await self._open(ask, key, cycle.request_id), cycle, send, begun)
         except PenstockError as error:
             await render_error(error, scope["state"]["request_id"], door=door).send(send)
         except asyncio.CancelledError:
@@ -102,6 +98,39 @@ class Completions:
                 raise
         finally:
             cycle.on_gone = None
+
+    async def _serve(
+        self, answer: Answer, cycle: Cycle, send: Send, begun: float, keeping: Keeping | None = None
+    ) -> None:
+        """Send an answer, and close it however that ends."""
+        try:
+            if cycle.hold is not None:
+                answer.forget_messages()
+                cycle.release()
+            if answer.stream is not None:
+                await _send_stream(answer, answer.stream, send, self._gateway.steady() - begun, cycle, keeping)
+            else:
+                await _send_whole(answer, answer.body or b"", cycle, self._gateway.steady() - begun, keeping)
+        finally:
+            answer.close()
+
+    async def _serve_response(self, ask: Ask, key: ApiKey, cycle: Cycle, send: Send, begun: float) -> None:
+        """Answer a request of the Responses dialect, which may continue another and be kept: docs/decisions/0046."""
+        keeper, request_id = self._gateway.keeper, cycle.request_id
+        kept_ask = await keeper.take(key.account_id, ask)
+        if kept_ask.background is None:
+            try:
+                answer = await self._open(kept_ask.ask, key, request_id)
+                await self._serve(answer, cycle, send, begun, kept_ask.keeping)
+            finally:
+                kept_ask.release()
+            return
+        try:
+            opened = partial(self._gateway.relay.open, kept_ask.ask, self._find(kept_ask.ask, key), key, request_id)
+        except BaseException:
+            kept_ask.release()
+            raise
+        cycle.respond(JSON_LINES, await keeper.run_in_background(key.account_id, kept_ask, opened))
 
     async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
@@ -120,10 +149,13 @@ class Completions:
         return key
 
     def _open(self, ask: Ask, key: ApiKey, request_id: str) -> Awaitable[Answer]:
+        return self._gateway.relay.open(ask, self._find(ask, key), key, request_id)
+
+    def _find(self, ask: Ask, key: ApiKey) -> ChatOffer:
         offer = self._gateway.offers.get_chat(ask.model)
         if not key.allows_model(ask.model):
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
-        return self._gateway.relay.open(ask, offer, key, request_id)
+        return offer
 
     async def _read(self, door: Door, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
         headers = cycle.head.fields
@@ -167,8 +199,12 @@ def _join_names(names: tuple[str, ...]) -> bytes:
     return _UNPRINTABLE.sub("?", joined).encode()
 
 
-async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, seconds: float) -> None:
+async def _send_whole(
+    answer: Answer, body: bytes, cycle: Cycle, seconds: float, keeping: Keeping | None = None
+) -> None:
     cost = answer.settlement.settle()  # before the headers, which show what is left of the limits
+    if keeping is not None:
+        body = await (keeping.keep_stream(body) if answer.ask.stream else keeping.keep_whole(body))
     lines = _write_headers(answer, seconds)
     if cost is not None:
         lines += b"x-penstock-cost: %b\r\n" % format_usd(cost).encode()
@@ -178,11 +214,13 @@ async def _send_whole(answer: Answer, body: bytes, cycle: Cycle, seconds: float)
     cycle.respond((STREAM_LINES if answer.ask.stream else JSON_LINES) + lines, body)
 
 
-async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds: float, cycle: Cycle) -> None:
+async def _send_stream(
+    answer: Answer, stream: AnswerStream, send: Send, seconds: float, cycle: Cycle, keeping: Keeping | None = None
+) -> None:
     if not cycle.disconnected:
         cycle.begin(200, STREAM_LINES + _write_headers(answer, seconds))
     try:
-        await stream.pour(cycle)
+        await (stream.pour(cycle) if keeping is None else keeping.pour(stream, cycle))
     except asyncio.CancelledError:
         if not cycle.gone:  # the drain deadline
             event = stream.fail(Overloaded("The gateway is shutting down."))
@@ -190,7 +228,8 @@ async def _send_stream(answer: Answer, stream: AnswerStream, send: Send, seconds
         raise
     except Interrupted as interrupted:
         more_body = not interrupted.is_reported
-        await send({"type": "http.response.body", "body": interrupted.event, "more_body": more_body})
+        event = interrupted.event if keeping is None else await keeping.keep_stream(interrupted.event)
+        await send({"type": "http.response.body", "body": event, "more_body": more_body})
         if not interrupted.is_reported:
             answer.close()
             await asyncio.sleep(ERROR_READ_SECONDS)

@@ -220,6 +220,39 @@ class ChatCompletion(Shape):
     usage: dict[str, Any] | None = None
 
 
+class ChatResponse(Shape):
+    """OpenAI's response object; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    id: str
+    object: Literal["response"]
+    created_at: float
+    status: Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None = None
+    error: dict[str, Any] | None = None
+
+
+class DeletedResponse(Shape):
+    """The id of a response that was deleted."""
+
+    id: str
+    object: Literal["response"]
+    deleted: Literal[True]
+
+
+class ResponseItemPage(Shape):
+    """One page of input items. Send `last_id` as `after` to get the next page."""
+
+    object: Literal["list"]
+    data: list[dict[str, Any]]
+    first_id: str
+    last_id: str
+    has_more: bool
+
+
 class ChatModel(Shape):
     """A chat model, as OpenAI's clients know it."""
 

@@ -1,0 +1,1 @@
+"""Kept conversations of the Responses API: docs/decisions/0046."""

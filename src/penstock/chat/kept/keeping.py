@@ -1,0 +1,176 @@
+"""Keeps the response of one request: read from the whole body, or from the last event of its stream."""
+
+import logging
+import re
+from typing import Any, Final, cast
+
+import msgspec
+
+from penstock.chat.answer_stream import AnswerStream
+from penstock.chat.kept.request import KeepRequest
+from penstock.chat.kept.responses import KeptResponses
+from penstock.chat.replies.sse import COMMENT
+from penstock.chat.replies.stream import ResponseWriter
+from penstock.domain.kept.responses import ResponseStatus
+from penstock.errors import PenstockError
+
+LAST: Final = (b"response.completed", b"response.incomplete", b"response.failed")
+"""Types of the event that ends a stream."""
+_EVENT: Final = re.compile(rb".*?(?:\n\n|\r\n\r\n|\r\r)", re.DOTALL)
+"""An event with the blank line that ends it."""
+
+log = logging.getLogger(__name__)
+
+
+class Keeping:
+    """Keeps one response before its caller gets the end of it, so that the next request finds it."""
+
+    def __init__(self, kept: KeptResponses, account_id: str, given: bytes, wanted: KeepRequest) -> None:
+        self._kept = kept
+        self._account_id = account_id
+        self._given = given
+        self._wanted = wanted
+
+    async def keep_whole(self, body: bytes) -> bytes:
+        """Keep a whole response. Return its body for the caller, which says whether it is kept."""
+        response = _read_object(body)
+        return body if response is None else msgspec.json.encode(await self._keep(response))
+
+    async def keep_last(self, events: bytes) -> bytes:
+        """Keep the response in the last event of a stream. Return the events for the caller."""
+        last = _EVENT.match(events)
+        event = events if last is None else last[0]
+        message = _read_object(_data_of(event))
+        if message is None or not isinstance(message.get("response"), dict):
+            return events
+        message["response"] = await self._keep(message["response"])
+        kind = str(message["type"]).encode()
+        return b"event: " + kind + b"\ndata: " + msgspec.json.encode(message) + b"\n\n" + events[len(event) :]
+
+    async def pour(self, stream: AnswerStream, writer: ResponseWriter) -> None:
+        """Send a stream, and keep its response before its last event. Raise `Interrupted` if it is cut."""
+        holder = LastEventHolder(writer)
+        try:
+            await stream.pour(holder)
+        except BaseException:
+            holder.release()
+            raise
+        if holder.held:
+            writer.write(await self.keep_last(holder.held))
+        elif holder.rest:
+            holder.release()
+
+    async def keep_stream(self, events: bytes) -> bytes:
+        """Keep the response in a stream that is there at once. Return its events for the caller."""
+        passed = _Collector()
+        holder = LastEventHolder(passed)
+        holder.write(events)
+        return passed.data + (await self.keep_last(holder.held) if holder.held else holder.rest)
+
+    async def _keep(self, response: dict[str, Any]) -> dict[str, Any]:
+        """Keep a response. Return it with what became of it: an answer is never lost for want of a place."""
+        shown = {**response, **self._wanted.describe()}
+        try:
+            if not self._wanted.store or shown.get("status") not in set(ResponseStatus):
+                return {**shown, "store": False}
+            await self._kept.keep(self._account_id, shown, self._given, self._wanted.previous_id)
+        except PenstockError as error:
+            fields = {"account": self._account_id, "response": str(shown.get("id")), "reason": error.message}
+            log.warning("a response was not kept; it is answered nevertheless", extra={"fields": fields})
+            return {**shown, "store": False}
+        return shown
+
+
+class LastEventHolder:
+    """Passes a stream on, except its last event, which is held until the response is kept. Implements the writer."""
+
+    def __init__(self, writer: ResponseWriter) -> None:
+        self._writer = writer
+        self.rest = b""
+        """An event that is not whole yet."""
+        self.held = b""
+        """The last event and whatever came after it."""
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether the caller is slower than the vendor."""
+        return self._writer.is_full
+
+    async def drain(self) -> None:
+        """Wait until the caller has read some of it."""
+        await self._writer.drain()
+
+    def write(self, piece: bytes) -> bool:
+        """Send all whole events before the last one."""
+        if piece == COMMENT:
+            return self._writer.write(piece)
+        if self.held:
+            self.held += piece
+            return True
+        data = self.rest + piece
+        end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\r\n\r\n", b"\r\r"))
+        whole, self.rest = data[:end], data[end:]
+        if any(kind in whole for kind in LAST):
+            return self._hold(whole)
+        return self._writer.write(whole) if whole else True
+
+    def release(self) -> None:
+        """Send whatever is left: the stream broke off."""
+        left, self.rest, self.held = self.held + self.rest, b"", b""
+        if left:
+            self._writer.write(left)
+
+    def _hold(self, whole: bytes) -> bool:
+        """Hold the last event, if it is one: a text may contain its name, too."""
+        for found in _EVENT.finditer(whole):
+            if _is_last(found[0]):
+                start = found.start()
+                self.held, self.rest = whole[start:] + self.rest, b""
+                return self._writer.write(whole[:start]) if start else True
+        return self._writer.write(whole)
+
+
+class _Collector:
+    """A caller that takes all at once."""
+
+    is_full = False
+
+    def __init__(self) -> None:
+        self.data = b""
+
+    def write(self, piece: bytes) -> bool:
+        self.data += piece
+        return True
+
+    async def drain(self) -> None:
+        """Return at once."""
+
+
+class _Typed(msgspec.Struct):
+    type: str = ""
+
+
+_read_type = msgspec.json.Decoder(_Typed).decode
+
+
+def _is_last(event: bytes) -> bool:
+    """Return whether this is the event that ends a stream."""
+    if not any(kind in event for kind in LAST):
+        return False
+    try:
+        return _read_type(_data_of(event)).type.encode() in LAST
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return False
+
+
+def _data_of(event: bytes) -> bytes:
+    lines = [line[5:].strip() for line in re.split(rb"\r\n|\n|\r", event) if line.startswith(b"data:")]
+    return b"\n".join(lines)
+
+
+def _read_object(data: bytes) -> dict[str, Any] | None:
+    try:
+        found = msgspec.json.decode(data)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    return cast("dict[str, Any]", found) if isinstance(found, dict) else None

@@ -1,0 +1,97 @@
+"""The fields of a request that are about keeping, and the request with the conversation that it continues."""
+
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import structs
+
+from penstock.chat.kept import items
+from penstock.chat.kept.responses import KeptResponses
+from penstock.domain.chat import Ask, guess_tokens
+from penstock.errors import InvalidRequest
+
+FIELDS: Final = ("store", "previous_response_id", "background", "conversation")
+HOW_TO: Final = "Send the whole conversation in `input` and `store: false`, or ask the operator to have responses kept."
+_FALSE: Final = msgspec.Raw(b"false")
+_encode = msgspec.json.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class KeepRequest:
+    """The wishes of a request about keeping."""
+
+    store: bool
+    is_explicit: bool
+    """True if the request itself says `store: true`."""
+    previous_id: str | None
+    is_background: bool
+
+    def describe(self) -> dict[str, Any]:
+        """Return the fields of the response object that repeat the wishes."""
+        return {
+            "store": self.store,
+            "previous_response_id": self.previous_id,
+            "background": self.is_background,
+        }
+
+
+class Continued(NamedTuple):
+    """A request with the conversation that it continues."""
+
+    ask: Ask
+    given: bytes
+    """The input items of the request alone, as JSON. They are kept with its response."""
+    added_bytes: int
+    """Bytes of the items that were added."""
+
+
+def read_keep_request(ask: Ask, *, is_on: bool) -> KeepRequest:
+    """Return the wishes of a request. Raise `InvalidRequest` for those that this server does not fulfil."""
+    store, background = _read_flag(ask, "store"), _read_flag(ask, "background")
+    previous_id = ask.field("previous_response_id")
+    if previous_id is not None and not isinstance(previous_id, str):
+        raise InvalidRequest("`previous_response_id` is a text, the id of a response.", param="previous_response_id")
+    if "conversation" in ask.fields:
+        message = "`conversation` is not supported: continue a response with `previous_response_id`."
+        raise InvalidRequest(message, param="conversation", code="unsupported_parameter")
+    if not is_on:
+        _refuse_keeping(store=store is True, background=background is True, previous_id=previous_id)
+        return KeepRequest(store=False, is_explicit=False, previous_id=None, is_background=False)
+    if background and store is False:
+        raise InvalidRequest("A response in the background has to be kept: send no `store: false`.", param="store")
+    if background and ask.stream:
+        message = "A response in the background is not streamed: leave out `stream`, and get it by its id."
+        raise InvalidRequest(message, param="stream", code="unsupported_value")
+    return KeepRequest(
+        store=store is not False, is_explicit=store is True, previous_id=previous_id, is_background=background is True
+    )
+
+
+async def continue_conversation(kept: KeptResponses, account_id: str, ask: Ask, wanted: KeepRequest) -> Continued:
+    """Return the request with all items of its conversation, so that any vendor can answer it without ours."""
+    raw = ask.fields.get("input")
+    given = [] if raw is None else await kept.resolve(account_id, items.as_items(raw))
+    own = _encode(given)
+    history = [] if wanted.previous_id is None else await kept.history(account_id, wanted.previous_id)
+    fields = {name: raw for name, raw in ask.fields.items() if name not in FIELDS}
+    fields["store"] = _FALSE  # a vendor that speaks this dialect is to keep nothing
+    fields["input"] = joined = msgspec.Raw(_encode(history + given) if history else own)
+    added = max(0, len(memoryview(joined)) - (0 if raw is None else len(memoryview(raw))))
+    whole = structs.replace(ask, fields=fields, size=ask.size + added, prompt=guess_tokens(joined))
+    return Continued(whole, own, added)
+
+
+def _refuse_keeping(*, store: bool, background: bool, previous_id: str | None) -> None:
+    asked = {"store": store, "background": background, "previous_response_id": previous_id is not None}
+    for name, is_asked in asked.items():
+        if is_asked:
+            message = f"`{name}` is not supported: this server keeps no responses. {HOW_TO}"
+            raise InvalidRequest(message, param=name, code="unsupported_parameter")
+
+
+def _read_flag(ask: Ask, name: str) -> bool | None:
+    value = ask.field(name)
+    if value is not None and not isinstance(value, bool):
+        raise InvalidRequest(f"`{name}` is true or false.", param=name, code="invalid_type")
+    return value

@@ -1,0 +1,1 @@
+"""Kept conversations: responses that later requests continue."""

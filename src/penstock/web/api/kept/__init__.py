@@ -1,0 +1,1 @@
+"""Kept responses over HTTP."""
