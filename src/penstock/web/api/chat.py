@@ -11,7 +11,7 @@ from penstock.chat.answer_stream import AnswerStream, Interrupted
 from penstock.chat.doors import PATHS
 from penstock.chat.doors.door import Door
 from penstock.domain.api_keys import ApiKey, Scope
-from penstock.domain.chat import Ask
+from penstock.domain.chat import Ask, Dialect
 from penstock.domain.money import format_usd
 from penstock.errors import (
     MethodNotAllowed,
@@ -120,7 +120,7 @@ class Completions:
         return key
 
     def _open(self, ask: Ask, key: ApiKey, request_id: str) -> Awaitable[Answer]:
-        offer = self._gateway.offers.get_chat(ask.model)
+        offer = self._gateway.offers.get_chat(ask.model, "embedding" if ask.dialect is Dialect.EMBEDDINGS else "chat")
         if not key.allows_model(ask.model):
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return self._gateway.relay.open(ask, offer, key, request_id)
