@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, NoReturn
 import msgspec
 from pydantic import Field
 
-from penstock.domain.chat import Ask, Fault
+from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
@@ -38,6 +38,7 @@ class MiniLM:
 
     options_type: ClassVar[type[ChatOptions]] = MiniLMOptions
     models: Sequence[str] = ()
+    dialect: Dialect = Dialect.CHAT
     embedding_models: Sequence[str] = (MODEL,)
     price: TokenPrice | None = FREE_TOKENS
     about: Mapping[str, AboutModel] = MappingProxyType({MODEL: AboutModel("MiniLM L6, embeddings", DESCRIPTION)})

@@ -6,13 +6,18 @@ from typing import Final
 
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
+from penstock.chat.doors.embeddings import EmbeddingsDoor
 from penstock.domain.chat import Dialect
 
-DOORS: Final[Mapping[Dialect, Door]] = {Dialect.CHAT: CompletionsDoor()}
+DOORS: Final[Mapping[Dialect, Door]] = {
+    Dialect.CHAT: CompletionsDoor(),
+    Dialect.EMBEDDINGS: EmbeddingsDoor(),
+}
 PATHS: Final[Mapping[str, Door]] = {
     path: DOORS[dialect]
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
+        Dialect.EMBEDDINGS: ("/llm/embeddings", "/v1/embeddings", "/llm/v1/embeddings"),
     }.items()
     for path in paths
 }
