@@ -146,6 +146,18 @@ async def test_the_javascript_of_chat(start):
     assert await ask_vendor(start, "docs/chat.md", JAVASCRIPT, command) == [f"{GREETING}\n{GREETING}"]
 
 
+@pytest.mark.skipif(shutil.which("curl") is None or shutil.which("bash") is None, reason="needs bash and curl")
+async def test_the_examples_of_embeddings(start, tmp_path):
+    server = await start("")
+    (line,), (program,) = blocks("docs/embeddings.md", "sh"), blocks("docs/embeddings.md", "python")
+    out = await run(server, tmp_path, "bash", "-c", line.replace(HOME, server.url))
+    assert [len(item["embedding"]) for item in json.loads(out)["data"]] == [384, 384]
+    out = await run(server, tmp_path, sys.executable, "-c", program.replace(HOME, server.url))
+    found = re.fullmatch(r"384 dimensions: (0\.\d+) is closer than (-?0\.\d+)\n", out)
+    assert found is not None
+    assert float(found[1]) > float(found[2])
+
+
 def test_json_examples_are_json():
     for page in ("docs/api.md", "docs/errors.md", "docs/simulator.md", "docs/vendors.md"):
         for block in blocks(page, "json"):
