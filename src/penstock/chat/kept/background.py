@@ -11,7 +11,6 @@ from penstock.chat.answer import Answer
 from penstock.chat.kept.request import Continued, KeepRequest
 from penstock.chat.kept.responses import KeptResponses
 from penstock.domain.chat import Ask
-from penstock.domain.ids import new_id
 from penstock.domain.kept.responses import LEASE_SECONDS, KeptResponse
 from penstock.errors import (
     BodyTooLarge,
@@ -116,9 +115,9 @@ class BackgroundResponses:
 
 def describe_queued(ask: Ask, wanted: KeepRequest, now: float) -> dict[str, Any]:
     """Return the response object of a request that has just been accepted."""
-    repeated = {name: ask.field(name) for name in REPEATED if name in ask.fields}
+    repeated = {name: ask.fields[name] for name in REPEATED if name in ask.fields}
     return {
-        "id": new_id("resp"),
+        "id": ask.reply_id.replace("-", "_"),
         "object": "response",
         "created_at": int(now),
         "status": "queued",
@@ -144,11 +143,11 @@ def explain(error: PenstockError) -> dict[str, str]:
     return {"code": code, "message": error.message}
 
 
-async def _answer(open_answer: OpenAnswer) -> dict[str, Any]:
+async def _answer(open_answer: OpenAnswer) -> dict[str, msgspec.Raw]:
     answer = await open_answer()
     try:
         answer.settlement.settle()
-        return msgspec.json.decode(answer.body or b"", type=dict[str, Any])
+        return msgspec.json.decode(answer.body or b"", type=dict[str, msgspec.Raw])
     finally:
         answer.close()
 

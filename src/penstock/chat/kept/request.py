@@ -9,10 +9,13 @@ from msgspec import structs
 from penstock.chat.kept import items
 from penstock.chat.kept.responses import KeptResponses
 from penstock.domain.chat import Ask, guess_tokens
+from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
 
 FIELDS: Final = ("store", "previous_response_id", "background", "conversation")
 HOW_TO: Final = "Send the whole conversation in `input` and `store: false`, or ask the operator to have responses kept."
+_SEALED: Final = msgspec.Raw(b'"reasoning.encrypted_content"')
+_read_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _FALSE: Final = msgspec.Raw(b"false")
 _encode = msgspec.json.Encoder().encode
 
@@ -76,10 +79,26 @@ async def continue_conversation(kept: KeptResponses, account_id: str, ask: Ask, 
     history = [] if wanted.previous_id is None else await kept.history(account_id, wanted.previous_id)
     fields = {name: raw for name, raw in ask.fields.items() if name not in FIELDS}
     fields["store"] = _FALSE  # a vendor that speaks this dialect is to keep nothing
+    if wanted.store and "reasoning" in fields:
+        fields["include"] = _include_seals(fields.get("include"))  # else it could not be sent to the vendor again
     fields["input"] = joined = msgspec.Raw(_encode(history + given) if history else own)
     added = max(0, len(memoryview(joined)) - (0 if raw is None else len(memoryview(raw))))
-    whole = structs.replace(ask, fields=fields, size=ask.size + added, prompt=guess_tokens(joined))
+    whole = structs.replace(
+        ask,
+        fields=fields,
+        size=ask.size + added,
+        prompt=ask.prompt + guess_tokens(joined) - (0 if raw is None else guess_tokens(raw)),
+        reply_id=new_id("resp").replace("_", "-"),
+    )
     return Continued(whole, own, added)
+
+
+def _include_seals(raw: msgspec.Raw | None) -> msgspec.Raw:
+    """Return the list `include` with encrypted reasoning."""
+    if raw is not None and not bytes(raw).startswith(b"["):
+        return raw  # the vendor says what is wrong with it
+    found = [] if raw is None else _read_list(raw)
+    return msgspec.Raw(_encode(found if _SEALED in found else [*found, _SEALED]))
 
 
 def _refuse_keeping(*, store: bool, background: bool, previous_id: str | None) -> None:
