@@ -174,7 +174,7 @@ class KeptResponses:
         ended = self._record(kept.account_id, {**response, "id": kept.id}, kept.input, kept.previous_id)
         return await self._database.write(response_rows.finish, ended, items.output_ids(ended.body), self._process)
 
-    async def fail(self, kept: KeptResponse, error: dict[str, str]) -> bool:
+    async def fail(self, kept: KeptResponse, error: dict[str, Any]) -> bool:
         """Record that a background response has failed. Return False if it was canceled or deleted meanwhile."""
         return await self._database.write(
             response_rows.finish, kept.end(ResponseStatus.FAILED, error), (), self._process

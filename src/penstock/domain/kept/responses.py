@@ -63,7 +63,7 @@ class KeptResponse:
         """Return the number of bytes that count against the account's quota."""
         return len(self.input) + len(self.body)
 
-    def end(self, status: ResponseStatus, error: dict[str, str] | None = None) -> "KeptResponse":
+    def end(self, status: ResponseStatus, error: dict[str, Any] | None = None) -> "KeptResponse":
         """Return the response as it is once its run has ended without an answer."""
         found: dict[str, Any] = _read_fields(self.body)
         body = msgspec.json.encode({**found, "status": status.value, "error": error})

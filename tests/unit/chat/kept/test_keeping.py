@@ -66,9 +66,7 @@ def test_where_nothing_is_kept_a_plain_request_passes():
         assert wanted.describe() == {"store": False, "previous_response_id": None, "background": False}
 
 
-@pytest.mark.parametrize(
-    "fields", [{"store": True}, {"background": True}, {"previous_response_id": "resp_a"}, {"conversation": "conv_1"}]
-)
+@pytest.mark.parametrize("fields", [{"store": True}, {"background": True}, {"previous_response_id": "resp_a"}])
 def test_where_nothing_is_kept_each_field_is_refused_by_name(fields):
     (name,) = fields
     with pytest.raises(InvalidRequest) as error:
@@ -91,7 +89,6 @@ def test_where_responses_are_kept_each_is_unless_the_request_says_no():
         ({"previous_response_id": 7}, "previous_response_id"),
         ({"background": True, "store": False}, "store"),
         ({"background": True, "stream": True}, "stream"),
-        ({"conversation": {"id": "conv_1"}}, "conversation"),
     ],
 )
 def test_wrong_and_contradictory_fields_are_refused(fields, param):
