@@ -5,7 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock_engines.cinema.prompt.meaning import MODEL, PROTOTYPES, VOCABULARY, Meaning, Tokenizer
+from penstock_engines.cinema.prompt.meaning import PROTOTYPES, TOKENS_AT_MOST, Meaning
+from penstock_engines.minilm.model_facts import MODEL, VOCABULARY
+from penstock_engines.minilm.word_pieces import Tokenizer
 
 PHRASES = ("beach", "cat", "city", "sea shore", "snow covered peaks")
 
@@ -37,8 +39,8 @@ def test_cuts_as_bert_does(tokenizer: Tokenizer, text: str, pieces: str):
 
 
 def test_numbers_stand_between_the_marks(tokenizer: Tokenizer):
-    assert tokenizer.numbers("Hello, world!") == [101, 7592, 1010, 2088, 999, 102]
-    assert len(tokenizer.numbers("sea " * 1000)) == 128
+    assert tokenizer.numbers("Hello, world!", TOKENS_AT_MOST) == [101, 7592, 1010, 2088, 999, 102]
+    assert len(tokenizer.numbers("sea " * 1000, TOKENS_AT_MOST)) == 128
 
 
 @pytest.fixture

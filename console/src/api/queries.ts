@@ -55,10 +55,11 @@ async function readModels(signal: AbortSignal): Promise<Model[]> {
 }
 
 /** Model fields visible to a key that may only chat. */
-function chatModel({ id, owned_by, description }: ChatModel): Model {
+function chatModel({ id, owned_by, description, kind }: ChatModel): Model {
   const unknown = { params: {}, defaults: {}, example: {}, price: null, prices: [], typical_seconds: null };
-  const endpoints = ["/llm/chat/completions", "/v1/messages", "/v1/responses"];
-  return { id, object: "model", kind: "chat", title: id, description, vendors: [owned_by], endpoints, ...unknown };
+  const chat = ["/llm/chat/completions", "/v1/messages", "/v1/responses"];
+  const endpoints = kind === "embedding" ? ["/llm/embeddings"] : chat;
+  return { id, object: "model", kind, title: id, description, vendors: [owned_by], endpoints, ...unknown };
 }
 
 /** A job, kept true by the feed; without it, asked for again as its record says. */

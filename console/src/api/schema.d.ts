@@ -240,7 +240,7 @@ export interface components {
         };
         /**
          * ChatModel
-         * @description A chat model, as OpenAI's clients know it.
+         * @description A chat or embedding model, as OpenAI's clients know it.
          */
         ChatModel: {
             /** Id */
@@ -259,10 +259,16 @@ export interface components {
              * @description a sentence about the model; null: there is none
              */
             description: string | null;
+            /**
+             * Kind
+             * @description `embedding`: it is served by `/llm/embeddings`
+             * @enum {string}
+             */
+            kind: "chat" | "embedding";
         };
         /**
          * ChatModelList
-         * @description Every chat model that this key may use.
+         * @description Every chat and embedding model that this key may use.
          */
         ChatModelList: {
             /**
@@ -441,6 +447,48 @@ export interface components {
              */
             budget_left: string | null;
             expected_seconds: components["schemas"]["TypicalSeconds"] | null;
+        };
+        /**
+         * Embedding
+         * @description The vector of one text.
+         */
+        Embedding: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "embedding";
+            /**
+             * Index
+             * @description the place of the text in `input`
+             */
+            index: number;
+            /**
+             * Embedding
+             * @description numbers, or base64 of little-endian float32
+             */
+            embedding: number[] | string;
+        };
+        /**
+         * EmbeddingList
+         * @description OpenAI's list of embeddings; vendors may add fields.
+         */
+        EmbeddingList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Model */
+            model: string;
+            /** Data */
+            data: components["schemas"]["Embedding"][];
+            /** Usage */
+            usage: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
         };
         /**
          * Error

@@ -4,7 +4,10 @@ import type { Model } from "../api/shapes";
 /** The order of the menu of kinds. */
 export const KINDS: Record<string, string> = { "3d": "3D", video: "Video", image: "Image", chat: "Chat" };
 
-const BUILT_IN = new Set(["embedded", "local"]);
+/** Kinds that answer at once, without a job. */
+export const TEXT_KINDS: ReadonlySet<string> = new Set(["chat", "embedding"]);
+
+const BUILT_IN = new Set(["embedded", "local", "minilm"]);
 const SIMULATED = new Set(["sim"]);
 
 /** Return whether a vendor is neither built in nor simulated. */

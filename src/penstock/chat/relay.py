@@ -22,7 +22,7 @@ from penstock.chat.route_health import Probe, RouteHealth, Routes
 from penstock.chat.settlement import Settlement
 from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
-from penstock.domain.chat import Ask, Blame, Fault, Usage
+from penstock.domain.chat import Ask, Blame, Dialect, Fault, Usage
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
@@ -41,6 +41,7 @@ from penstock.offers.offer import ChatOffer, Offers, refuse_unpriced
 from penstock.offers.route import Route
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.chat import ChatVendor
+from penstock.vendor_api.embeddings import Embedder
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
 
 if TYPE_CHECKING:
@@ -340,6 +341,8 @@ def _reply_id(answer: Answer) -> str:
 def _prepare(answer: Answer, vendor: ChatVendor, route: Route) -> tuple[Ask, Call]:
     """Return the request in a dialect that the vendor takes, and the call for it."""
     try:
+        if answer.ask.dialect is Dialect.EMBEDDINGS and isinstance(vendor, Embedder):
+            return answer.ask, vendor.embed(answer.ask, route.model)
         request = answer.ask_for(vendor.dialect)
         return request, vendor.complete(request, route.model)
     except InvalidRequest as error:  # another vendor may support it

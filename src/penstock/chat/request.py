@@ -96,7 +96,7 @@ def _read_carefully(fields: dict[str, msgspec.Raw]) -> tuple[str, bool]:
 
 
 def split_fields(body: bytes) -> dict[str, msgspec.Raw]:
-    """Return the top-level fields of a body that are not null, unparsed."""
+    """Return every top-level field of a JSON body that is not null, unparsed."""
     try:
         _check_text(body)
         found = _body.decode(body)
@@ -162,13 +162,13 @@ def _check_text(body: bytes) -> None:
 
 
 def read_model(fields: Mapping[str, msgspec.Raw]) -> str:
-    """Return the model's name."""
+    """Return the model that a request names."""
     raw = fields.get("model")
     if raw is None:
-        raise _missing("model")
-    model = _parse("model", raw)
+        raise missing_field("model")
+    model = parse_field("model", raw)
     if not isinstance(model, str):
-        raise _wrong_type("model", "a string", model)
+        raise wrong_type("model", "a string", model)
     if not 0 < len(model) <= MAX_MODEL_CHARACTERS:
         raise InvalidRequest(
             f"Invalid 'model': 1 to {MAX_MODEL_CHARACTERS} characters.", param="model", code="invalid_value"
@@ -182,7 +182,7 @@ _PLACE = re.compile(r"`\$((?:\[\d+\])?)(?:\.(\w+))?`")
 def _check_messages(fields: Mapping[str, msgspec.Raw]) -> None:
     raw = fields.get("messages")
     if raw is None:
-        raise _missing("messages")
+        raise missing_field("messages")
     try:
         turns = _turns.decode(raw)
     except msgspec.ValidationError as error:
@@ -210,7 +210,7 @@ def _explain_messages(message: str) -> InvalidRequest:
     found = _PLACE.search(message)
     place = "messages" + (found[1] if found else "")
     if "missing required field" in message:
-        return _missing(f"{place}.role")
+        return missing_field(f"{place}.role")
     name = f"{place}.{found[2]}" if found and found[2] else place
     wanted, _, got = message.partition(" - ")[0].removeprefix("Expected ").partition(", got ")
     return InvalidRequest(
@@ -246,12 +246,12 @@ def _include_usage(fields: Mapping[str, msgspec.Raw], *, stream: bool) -> bool:
             param="stream_options",
             code="invalid_value",
         )
-    options = _parse("stream_options", raw)
+    options = parse_field("stream_options", raw)
     if not isinstance(options, dict):
-        raise _wrong_type("stream_options", "an object", options)
+        raise wrong_type("stream_options", "an object", options)
     include = cast("dict[str, Any]", options).get("include_usage")
     if include is not None and not isinstance(include, bool):
-        raise _wrong_type("stream_options.include_usage", "a boolean", include)
+        raise wrong_type("stream_options.include_usage", "a boolean", include)
     return include is True
 
 
@@ -264,18 +264,21 @@ def _max_tokens(fields: Mapping[str, msgspec.Raw]) -> int | None:
 # -- values
 
 
-def _parse(name: str, raw: msgspec.Raw) -> Any:
+def parse_field(name: str, raw: msgspec.Raw) -> Any:
+    """Return the value of a field; an error names the field."""
     try:
         return _value.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidRequest(f"Invalid '{name}': {error}.", param=name, code="invalid_value") from None
 
 
-def _missing(name: str) -> InvalidRequest:
+def missing_field(name: str) -> InvalidRequest:
+    """Return the error for an absent field."""
     return InvalidRequest(f"Missing required parameter: '{name}'.", param=name, code="missing_required_parameter")
 
 
-def _wrong_type(name: str, expected: str, value: Any) -> InvalidRequest:
+def wrong_type(name: str, expected: str, value: Any) -> InvalidRequest:
+    """Return the error for a value of another type than the expected one."""
     match value:
         case None:
             got = "null"
@@ -301,14 +304,16 @@ def _out_of_bounds(name: str, kind: str, side: str, bound: float, value: float) 
     )
 
 
-def _integer(low: int, high: int) -> Check:
+def integer(low: int, high: int) -> Check:
+    """Return a check of integers within these bounds."""
+
     def check(name: str, raw: msgspec.Raw) -> Checked:
-        value = _parse(name, raw)
+        value = parse_field(name, raw)
         if isinstance(value, float) and value.is_integer():
             value = int(value)
             raw = msgspec.Raw(str(value).encode())
         if isinstance(value, bool) or not isinstance(value, int):
-            raise _wrong_type(name, "an integer", value)
+            raise wrong_type(name, "an integer", value)
         _bound(name, "integer", value, low, high)
         return raw
 
@@ -317,9 +322,9 @@ def _integer(low: int, high: int) -> Check:
 
 def _decimal(low: int, high: int) -> Check:
     def check(name: str, raw: msgspec.Raw) -> Checked:
-        value = _parse(name, raw)
+        value = parse_field(name, raw)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise _wrong_type(name, "a decimal", value)
+            raise wrong_type(name, "a decimal", value)
         _bound(name, "decimal", value, low, high)
         return raw
 
@@ -335,16 +340,16 @@ def _bound(name: str, kind: str, value: float, low: int, high: int) -> None:
 
 def _boolean(name: str, raw: msgspec.Raw) -> Checked:
     if _peek(raw) not in (b"true", b"false"):
-        raise _wrong_type(name, "a boolean", _parse(name, raw))
+        raise wrong_type(name, "a boolean", parse_field(name, raw))
     return raw
 
 
 def _stop(name: str, raw: msgspec.Raw) -> Checked:
-    value = _parse(name, raw)
+    value = parse_field(name, raw)
     if isinstance(value, str):
         return raw
     if not isinstance(value, list):
-        raise _wrong_type(name, "a string or an array of strings", value)
+        raise wrong_type(name, "a string or an array of strings", value)
     stops = cast("list[Any]", value)
     if len(stops) > MAX_STOPS:
         raise InvalidRequest(
@@ -355,13 +360,13 @@ def _stop(name: str, raw: msgspec.Raw) -> Checked:
         )
     for index, stop in enumerate(stops):
         if not isinstance(stop, str):
-            raise _wrong_type(f"{name}[{index}]", "a string", stop)
+            raise wrong_type(f"{name}[{index}]", "a string", stop)
     return raw
 
 
 def _text(longest: int) -> Check:
     def check(name: str, raw: msgspec.Raw) -> Checked:
-        _measure(name, _parse(name, raw), longest)
+        _measure(name, parse_field(name, raw), longest)
         return raw
 
     return check
@@ -369,7 +374,7 @@ def _text(longest: int) -> Check:
 
 def _measure(name: str, value: Any, longest: int) -> None:
     if not isinstance(value, str):
-        raise _wrong_type(name, "a string", value)
+        raise wrong_type(name, "a string", value)
     if len(value) > longest:
         raise InvalidRequest(
             f"Invalid '{name}': string too long. Expected a string with maximum length {longest}, "
@@ -380,9 +385,9 @@ def _measure(name: str, value: Any, longest: int) -> None:
 
 
 def _metadata(name: str, raw: msgspec.Raw) -> Checked:
-    value = _parse(name, raw)
+    value = parse_field(name, raw)
     if not isinstance(value, dict):
-        raise _wrong_type(name, "an object", value)
+        raise wrong_type(name, "an object", value)
     pairs = cast("dict[str, Any]", value)
     if len(pairs) > MAX_METADATA_PAIRS:
         raise InvalidRequest(
@@ -399,13 +404,13 @@ def _metadata(name: str, raw: msgspec.Raw) -> Checked:
 
 def _array(name: str, raw: msgspec.Raw) -> Checked:
     if not _peek(raw).startswith(b"["):
-        raise _wrong_type(name, "an array", _parse(name, raw))
+        raise wrong_type(name, "an array", parse_field(name, raw))
     return raw
 
 
 def _object(name: str, raw: msgspec.Raw) -> Checked:
     if not _peek(raw).startswith(b"{"):
-        raise _wrong_type(name, "an object", _parse(name, raw))
+        raise wrong_type(name, "an object", parse_field(name, raw))
     return raw
 
 
@@ -420,16 +425,16 @@ USUAL: Mapping[str, Check] = {
 CHECKS: Mapping[str, Check] = {
     "logit_bias": _object,
     "logprobs": _boolean,
-    "max_completion_tokens": _integer(1, _INT64 - 1),
-    "max_tokens": _integer(1, _INT64 - 1),
+    "max_completion_tokens": integer(1, _INT64 - 1),
+    "max_tokens": integer(1, _INT64 - 1),
     "metadata": _metadata,
-    "n": _integer(1, 128),
+    "n": integer(1, 128),
     "parallel_tool_calls": _boolean,
     "response_format": _object,
     "safety_identifier": _text(128),
-    "seed": _integer(-_INT64, _INT64 - 1),
+    "seed": integer(-_INT64, _INT64 - 1),
     "stop": _stop,
     "tools": _array,
-    "top_logprobs": _integer(0, 20),
+    "top_logprobs": integer(0, 20),
 }
 """Checks of the fields besides model and messages; all other fields go to the vendor unchecked."""

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from penstock.domain.chat import CONVERSATIONS, Ask, Usage
+from penstock.domain.chat import CONVERSATIONS, Ask, Dialect, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
 """Tokens that a vendor may add to a prompt: its template and its own instructions."""
@@ -45,6 +45,8 @@ def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
 
 
 def _most_asked(ask: Ask) -> int:
+    if ask.dialect is Dialect.EMBEDDINGS:
+        return ask.size + HIDDEN_PROMPT_TOKENS  # nothing is attached to texts
     attached = DOCUMENT_TOKENS  # of a large body, whose messages are freed as soon as a vendor answers
     conversation = next((ask.fields[name] for name in CONVERSATIONS if name in ask.fields), None)
     if conversation is not None:

@@ -17,6 +17,12 @@ if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.domain.prices import Price, TokenPrice
     from penstock.offers.offer import ChatOffer, Offer
 
+REQUESTS = {
+    "chat": "POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.",
+    "embedding": "POST /llm/embeddings takes OpenAI's own request: see docs/embeddings.md.",
+}
+"""The endpoint of models whose params are a whole request, by kind."""
+
 app = typer.Typer(help="Show models and download the weights of built-in ones.", no_args_is_help=True)
 app.command("pull")(pull_weights)
 
@@ -50,7 +56,7 @@ def show(
         offer = offers.get(model_id)
         if offer is None:
             raise ModelNotFound(f"There is no model `{model_id}`.", suggestion=nearest(model_id, offers))
-    generation = None if offer.kind == "chat" else cast("Offer", offer).model
+    generation = None if offer.kind in REQUESTS else cast("Offer", offer).model
     if as_json:
         more = {"params": generation.schema, "example": dict(generation.example)} if generation else {}
         print_json(_describe(offer) | more)
@@ -61,7 +67,7 @@ def show(
         print_table(("vendor", "from", "until", "price"), prices)
         typer.echo()
     if generation is None:
-        typer.echo("POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.")
+        typer.echo(REQUESTS[offer.kind])
     elif rows := list(list_params(generation.schema, generation.schema)):
         print_table(("param", "type", "default", "allowed", "meaning"), rows)
     else:

@@ -141,7 +141,7 @@ def address_of(host: str, port: int) -> str:
 def _examples(address: str, offers: "Offers") -> Iterator[str]:
     """Yield example commands for a shell. None holds the key: shells write what is typed to a file."""
     bearer, content = '-H "Authorization: Bearer $PENSTOCK_API_KEY"', "-H 'Content-Type: application/json'"
-    for model in islice(offers.chat, 1):
+    for model in islice((name for name, offer in offers.chat.items() if offer.kind == "chat"), 1):
         if description := offers.chat[model].description:
             yield f"# {model}: {description}"
         question = {"role": "user", "content": FIRST_QUESTION}

@@ -17,6 +17,7 @@ class Dialect(StrEnum):
     CHAT = "chat"  # OpenAI's chat completions, into which all others are translated
     MESSAGES = "messages"  # Anthropic's
     RESPONSES = "responses"  # OpenAI's newer one
+    EMBEDDINGS = "embeddings"  # OpenAI's embeddings, which only vendors of embedding models take
 
 
 class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: faster than a dataclass

@@ -74,16 +74,16 @@ class OpenTelemetryTracer:
         facts = {"http.request.method": method, "penstock.request.id": request_id}
         return self._begin(method, SpanKind.SERVER, facts, _propagator.extract(carrier, Context()))
 
-    def chat(self, vendor: str, model: str, asked: str, *, stream: bool) -> "_Span":
+    def chat(self, vendor: str, model: str, asked: str, *, stream: bool, operation: str = "chat") -> "_Span":
         """Begin the span of a call to a chat vendor, with the vendor's and the caller's name of the model."""
         facts = {
-            "gen_ai.operation.name": "chat",
+            "gen_ai.operation.name": operation,
             "gen_ai.provider.name": vendor,
             "gen_ai.request.model": model,
             "gen_ai.request.stream": stream,
             "penstock.model": asked,
         }
-        return self._begin(f"chat {model}", SpanKind.CLIENT, facts)
+        return self._begin(f"{operation} {model}", SpanKind.CLIENT, facts)
 
     def call(self, vendor: str, verb: str) -> "_Span":
         """Begin the span of a generation vendor's verb."""

@@ -62,7 +62,7 @@ class Tracer(Protocol):
         """Begin the span of a request, which continues its caller's trace."""
         ...
 
-    def chat(self, vendor: str, model: str, asked: str, *, stream: bool) -> Span:
+    def chat(self, vendor: str, model: str, asked: str, *, stream: bool, operation: str = "chat") -> Span:
         """Begin the span of a call to a chat vendor, with the vendor's and the caller's name of the model."""
         ...
 

@@ -13,7 +13,7 @@ from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
-from penstock.offers.offer import ChatOffer, Offer, Offers, credential_id
+from penstock.offers.offer import ChatOffer, Offer, Offers, TextKind, credential_id
 from penstock.offers.route import Route
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
@@ -22,6 +22,7 @@ from penstock.settings.values import BUILT_IN
 from penstock.upstream.redaction import Redactor, find_hosts
 from penstock.upstream.schema_discovery import find_schema
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
+from penstock.vendor_api.embeddings import Embedder
 from penstock.vendor_api.generation import GenerationVendor, ServedModel, VendorFolders
 from penstock.vendors import Vendor, load_vendor, vendor_names
 
@@ -47,8 +48,8 @@ def build_offers(settings: Settings, former: Offers | None, clocks: Clocks = CLO
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
         try:
-            if _is_chat_entry(entry, chat_vendors, known):
-                chat[entry.id] = _build_chat_offer(entry, index, every, settings, book)
+            if kind := _find_text_kind(entry, chat_vendors, known):
+                chat[entry.id] = _build_chat_offer(entry, kind, index, every, settings, book)
             elif offer := _Builder(entry, index, every, known, settings, book).build():
                 by_model[entry.id] = offer
         except SettingsError as error:
@@ -160,20 +161,29 @@ def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:
 
 
 def _list_models(vendor: Vendor) -> Sequence[str]:
-    return vendor.models if is_chat(vendor) else [served.model.id for served in _served(vendor)]
+    if is_chat(vendor):
+        return (*vendor.models, *_embedding_models(vendor))
+    return [served.model.id for served in _served(vendor)]
+
+
+def _embedding_models(vendor: ChatVendor) -> Sequence[str]:
+    return vendor.embedding_models if isinstance(vendor, Embedder) else ()
 
 
 def _served(vendor: Vendor | None) -> Sequence[ServedModel]:
     return vendor.models if vendor is not None and _is_generation(vendor) else ()
 
 
-def _is_chat_entry(
+def _find_text_kind(
     entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapping[str, GenerationModel]
-) -> bool:
-    """Return whether an entry is a chat model, by its `kind` or else by its vendors."""
+) -> TextKind | None:
+    """Return the kind of a chat or embedding model, by its `kind` or else by its vendors; None for all others."""
     if entry.kind is not None:
-        return entry.kind == "chat"
-    return entry.id not in known and all(route.vendor in chat_vendors for route in entry.routes)
+        return entry.kind if entry.kind in ("chat", "embedding") else None
+    if entry.id in known or any(route.vendor not in chat_vendors for route in entry.routes):
+        return None
+    embeds = (route.model in _embedding_models(chat_vendors[route.vendor]) for route in entry.routes)
+    return "embedding" if any(embeds) else "chat"
 
 
 def _named(entry: ModelEntry) -> set[str]:
@@ -186,26 +196,35 @@ def _routes(entry: ModelEntry) -> list[Route]:
 
 def _sold(entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapping[str, GenerationModel]) -> Sold:
     model = known.get(entry.id)
-    is_chat = _is_chat_entry(entry, chat_vendors, known)
-    kind = "chat" if is_chat else entry.kind or "" if model is None else model.kind
+    text_kind = _find_text_kind(entry, chat_vendors, known)
+    kind = text_kind or (entry.kind or "" if model is None else model.kind)
     return Sold(kind, {route.vendor for route in entry.routes})
 
 
 def _build_chat_offer(
-    entry: ModelEntry, index: int, vendors: Mapping[str, Vendor], settings: Settings, book: PriceList
+    entry: ModelEntry, kind: TextKind, index: int, vendors: Mapping[str, Vendor], settings: Settings, book: PriceList
 ) -> ChatOffer:
     where = settings.source.locate(("models", index, "id"))
     for route in entry.routes:
         vendor = vendors.get(route.vendor)
-        if vendor is not None and not is_chat(vendor):
-            what = f"vendor `{route.vendor}` does not run chat models"
+        if vendor is not None and not _runs(vendor, kind):
+            what = f"vendor `{route.vendor}` does not run {kind} models"
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
-    own = _own_price(entry, index, "chat", settings, TokenPrice)
+    own = _own_price(entry, index, kind, settings, TokenPrice)
     able = {name: vendor for name, vendor in vendors.items() if is_chat(vendor) and name in _named(entry)}
     asked = {name: vendor.price for name, vendor in able.items()}
     prices = {name: book.schedule(entry.id, name, own or price, TokenPrice) for name, price in asked.items()}
     known = [able[route.vendor].about.get(route.model) for route in entry.routes if route.vendor in able]
-    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None))
+    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None), kind)
+
+
+def _runs(vendor: Vendor, kind: TextKind) -> bool:
+    """Return whether a vendor runs models of this kind. One that lists only embedding models does not chat."""
+    if not is_chat(vendor):
+        return False
+    if kind == "embedding":
+        return isinstance(vendor, Embedder)
+    return bool(vendor.models) or not _embedding_models(vendor)
 
 
 def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
@@ -18,11 +18,15 @@ from penstock.domain.prices import (
     highest,
     token_ceiling,
 )
-from penstock.errors import ModelNotAllowed, ModelNotFound
+from penstock.errors import InvalidRequest, ModelNotAllowed, ModelNotFound
 from penstock.offers.route import Route, rank_routes
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import AboutModel, ChatVendor
 from penstock.vendor_api.generation import GenerationVendor
+
+TextKind: TypeAlias = Literal["chat", "embedding"]
+"""The kinds of models that are priced by tokens and answer at once."""
+TEXT_PATHS: Final[Mapping[TextKind, str]] = {"chat": "/llm/chat/completions", "embedding": "/llm/embeddings"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,14 +109,14 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class ChatOffer:
-    """A chat model that callers may name."""
+    """A chat or embedding model that callers may name."""
 
     id: str
     routes: Sequence[Route]
     prices: Mapping[str, PriceSchedule[TokenPrice]]
     """By vendor that may answer."""
     about: AboutModel | None = None
-    kind: str = "chat"
+    kind: TextKind = "chat"
     ceilings: PriceSchedule[TokenPrice] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -175,8 +179,11 @@ class Offers:
             )
         return offer
 
-    def get_chat(self, model: str) -> ChatOffer:
-        """Return the chat model of this id; raise an error in the wording that chat clients know."""
+    def get_chat(self, model: str, kind: TextKind | None = None) -> ChatOffer:
+        """Return the chat or embedding model of this id; raise an error in the wording that chat clients know.
+
+        A model of another kind than the one asked for is refused with the path that serves it.
+        """
         offer = self.chat.get(model)
         if offer is None:
             raise ModelNotFound(
@@ -184,7 +191,15 @@ class Offers:
                 param="model",
                 suggestion="GET /llm/models lists what is served here.",
             )
+        if kind is not None and offer.kind != kind:
+            raise _refuse_kind(offer)
         return offer
+
+
+def _refuse_kind(offer: ChatOffer) -> InvalidRequest:
+    article = "an" if offer.kind == "embedding" else "a"
+    message = f"`{offer.id}` is {article} {offer.kind} model, which this endpoint does not serve"
+    return InvalidRequest(f"{message}: use POST {TEXT_PATHS[offer.kind]}.", param="model", code="unsupported_value")
 
 
 def refuse_unpriced(model: str) -> ModelNotAllowed:

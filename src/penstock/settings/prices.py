@@ -123,9 +123,10 @@ class PriceList:
 
 def misfit(price: Price | TokenPrice, kind: str) -> tuple[str, str] | None:
     """Return why a price does not fit a model of this kind, and what to do; None if it fits."""
-    if kind == "chat":
+    if kind in ("chat", "embedding"):
         wanted = ", ".join(TokenPrice.model_fields)
-        return None if isinstance(price, TokenPrice) else ("is not the price of a chat model", f"Use {wanted}.")
+        name = "a chat model" if kind == "chat" else "an embedding model"
+        return None if isinstance(price, TokenPrice) else (f"is not the price of {name}", f"Use {wanted}.")
     if isinstance(price, TokenPrice):
         wanted = "per_job, per_second, per_image, per_thousand_faces, per_job_if"
         return "is not the price of a media model", f"Use {wanted}."

@@ -217,7 +217,9 @@ class ModelEntry(Table):
     id: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$", description="the name by which callers ask for the model"
     )
-    kind: Literal["chat", "3d", "video", "image", "audio"] | None = Field(default=None, description="what it makes")
+    kind: Literal["chat", "embedding", "3d", "video", "image", "audio"] | None = Field(
+        default=None, description="what it makes"
+    )
     vendor: DeclaredVendor | None = Field(default=None, description="the one vendor that runs it")
     model: str = Field(default="", description="the vendor's own name of the model; default: the id")
     price: AnyPrice | None = Field(

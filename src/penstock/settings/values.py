@@ -18,6 +18,7 @@ BUILT_IN: Mapping[str, Mapping[str, str]] = MappingProxyType(
         "embedded": {"type": "embedded"},
         "local": {"type": "local"},
         "local_large": {"type": "local", "gguf": "qwen2.5-coder-1.5b.gguf"},
+        "minilm": {"type": "minilm"},
         "sim": {"type": "sim"},
     }
 )

@@ -2,7 +2,7 @@
 
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Final, TypeAlias, TypeVar
 from urllib.parse import quote
 
@@ -14,6 +14,7 @@ from penstock.domain.chat import Ask, Blame, Fault, Reason
 from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
+from penstock.vendor_api.embeddings import Embeddings
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.lenient_json import read_json, write_json
 
@@ -32,6 +33,7 @@ ENDINGS: Final = {"MAX_TOKENS": Reason.LENGTH, **dict.fromkeys(FILTERED, Reason.
 MEDIA_TYPES: Final = {"jpg": "image/jpeg"} | {kind: f"image/{kind}" for kind in ("gif", "jpeg", "png", "webp")}
 NO_SIGNATURE: Final = "skip_thought_signature_validator"  # for calls that another model made
 NOTHING: Final[Json] = {}
+MAX_BATCH_TEXTS: Final = 100  # of one `batchEmbedContents`
 REPLY_FIELDS: Final = frozenset({"candidates", "modelVersion", "promptFeedback", "responseId", "usageMetadata"})
 
 _VERSION = re.compile(r"/v\d+(?:alpha|beta)?\d*(?:/|$)")
@@ -51,6 +53,7 @@ class Gemini(RemoteChat):
     """Translates both ways. A tool call's id carries the data that Gemini needs back and chat clients would drop."""
 
     options_type: ClassVar[type[ChatOptions]] = GeminiOptions
+    embedding_models: Sequence[str] = ()
 
     def __init__(self, options: GeminiOptions, folders: VendorFolders) -> None:
         del folders  # nothing is kept
@@ -80,6 +83,22 @@ class Gemini(RemoteChat):
         given = {name: value for name, value in body.items() if value}
         return Call("POST", url, self._headers, body=msgspec.json.encode(given), seconds=self.options.total_seconds)
 
+    def embed(self, ask: Ask, model: str) -> Call:
+        """Translate a request for embeddings: each text is a request of one batch."""
+        name = model.removeprefix("models/")
+        shared = {"outputDimensionality": ask.field("dimensions"), "taskType": ask.field("task_type")}
+        given = {"model": f"models/{name}"} | {key: value for key, value in shared.items() if value is not None}
+        requests = [given | {"content": {"parts": [{"text": text}]}} for text in _read_texts(ask)]
+        url = f"{self._models}/{quote(name, safe='')}:batchEmbedContents"
+        body = msgspec.json.encode({"requests": requests})
+        return Call("POST", url, self._headers, body=body, seconds=self.options.total_seconds)
+
+    def read_embeddings(self, body: bytes) -> Embeddings:
+        """Return the vectors, and the count of tokens if there is one."""
+        reply = msgspec.json.decode(body, type=_BatchReply)
+        tokens = (reply.usage or NOTHING).get("promptTokenCount")
+        return Embeddings([item.values for item in reply.embeddings], tokens if type(tokens) is int else None)
+
     def translator(self, ask: Ask) -> "GeminiTranslation":
         """Return a translator for one reply."""
         return GeminiTranslation(one_call=ask.field("parallel_tool_calls") is False)
@@ -93,6 +112,29 @@ class Gemini(RemoteChat):
         code = error.get("code")
         status = code if reply.status < 400 and type(code) is int else reply.status
         return _read_fault(error, status, reply.retry_after)
+
+
+# -- embeddings
+
+
+class _Values(msgspec.Struct):
+    values: list[float]
+
+
+class _BatchReply(msgspec.Struct):
+    embeddings: list[_Values]
+    usage: Json | None = msgspec.field(name="usageMetadata", default=None)
+
+
+def _read_texts(ask: Ask) -> list[str]:
+    given = ask.field("input")
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts[0], str):
+        raise _invalid("input", "this model takes texts, not tokens", "unsupported_value")
+    if len(texts) > MAX_BATCH_TEXTS:
+        what = f"array too long, this model takes at most {MAX_BATCH_TEXTS} texts at once and got {len(texts)}"
+        raise _invalid("input", what, "array_above_max_length")
+    return texts
 
 
 # -- the request

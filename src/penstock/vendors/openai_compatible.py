@@ -1,5 +1,6 @@
 """`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and all others with this dialect."""
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 import msgspec
@@ -36,6 +37,7 @@ class OpenAICompatible(RemoteChat):
     """Passes bytes through; changes only the model's name, the credential and what the options ask for."""
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
+    embedding_models: Sequence[str] = ()
 
     def __init__(self, options: OpenAICompatibleOptions, folders: VendorFolders) -> None:
         del folders  # nothing is kept
@@ -61,6 +63,15 @@ class OpenAICompatible(RemoteChat):
         if self._adapts:
             self._adapt(fields)
         return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+
+    def embed(self, ask: Ask, model: str) -> Call:
+        """Return the caller's own fields with the vendor's name for the model."""
+        fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
+        return Call("POST", "/embeddings", self._headers, body=_encode(fields))
+
+    def read_embeddings(self, body: bytes) -> None:
+        """Return None: replies are in OpenAI's dialect."""
+        del body
 
     def _name(self, model: str) -> Raw:
         return self._names.setdefault(model, Raw(_encode(model)))

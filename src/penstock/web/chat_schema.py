@@ -1,10 +1,14 @@
-"""The path of chat and the JSON Schema of its body, for the endpoint, the model list and the OpenAPI document."""
+"""The paths of chat and embeddings and the JSON Schemas of their bodies, for model lists and the OpenAPI document."""
 
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
 CHAT_ENDPOINTS: Final = (CHAT_PATH,)
 """Paths that answer a chat, one for each dialect that this server speaks."""
+
+
+EMBEDDING_PATH: Final = "/llm/embeddings"
+EMBEDDING_ENDPOINTS: Final = (EMBEDDING_PATH,)
 
 
 def _optional(schema: dict[str, Any], description: str = "") -> dict[str, Any]:
@@ -42,4 +46,29 @@ CHAT_REQUEST: dict[str, Any] = {
         "response_format": _optional({"type": "object"}),
     },
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
+}
+
+EMBEDDING_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input"],
+    "additionalProperties": True,
+    "description": "OpenAI's embedding request. Fields not listed here are passed to the vendor as they are.",
+    "properties": {
+        "model": {"type": "string", "minLength": 1, "maxLength": 256, "description": "an id of `GET /llm/models`"},
+        "input": {
+            "description": "a text, texts, the tokens of a text, or the tokens of texts",
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "string", "minLength": 1}},
+                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
+                {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "array", "minItems": 1}},
+            ],
+        },
+        "encoding_format": _optional(
+            {"type": "string", "enum": ["float", "base64"]}, "base64: little-endian float32; the default is float"
+        ),
+        "dimensions": _optional({"type": "integer", "minimum": 1}, "of models whose vectors can be shortened"),
+        "user": _optional(TEXT),
+    },
+    "example": {"model": "minilm-l6", "input": ["What is a penstock?"]},
 }

@@ -1,34 +1,18 @@
 """The process that holds the weights: llama.cpp's HTTP server on the loopback, ended with the gateway."""
 
-import json
-import os
-import signal
-import sys
 from importlib import import_module
 from typing import Any
 
-from penstock_sandbox import sandbox
-
-ASIDE = ("SIGINT", "SIGTERM", "SIGHUP")
-"""Signals that a terminal or service manager sends to all processes. The gateway drains, then closes the pipe."""
+from penstock_engines.serving.child_side import begin, wait_and_exit
 
 
 def main() -> None:
     """Read the order, load, report the address, and end when the gateway closes the pipe or dies."""
-    for name in ASIDE:
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-    report = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # output of native code must not pass for the report
-    order = json.loads(sys.stdin.buffer.readline())
-    sandbox.keep_privileges()  # it needs its socket, and reads only text
-    restrain(order["memory_mb"])
+    order, report_address = begin()
     library: Any = import_module("xllamacpp")  # imported this way, as it has no types
     server = library.Server(describe(order, library.CommonParams()))
-    report.write(json.dumps({"address": server.listening_address}) + "\n")
-    report.close()
-    sys.stdin.buffer.read()
-    os._exit(0)  # a clean shutdown would wait for replies that nobody reads
+    report_address(server.listening_address)
+    wait_and_exit()
 
 
 def describe(order: dict[str, Any], params: Any) -> Any:
@@ -67,19 +51,6 @@ SETTINGS = {
 
 TEMPERATURE = 0.2
 """Default for requests, as small models ramble at a high temperature."""
-
-
-def restrain(memory_mb: int | None) -> None:
-    """Lower this process's priority, disable core files of conversations, and limit its memory."""
-    if sys.platform == "win32":
-        return
-    import resource  # noqa: PLC0415  not on Windows
-
-    os.nice(5)
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory_mb is not None:
-        # Not RLIMIT_AS, which counts the mapped weights and address space that is only reserved.
-        resource.setrlimit(resource.RLIMIT_DATA, (memory_mb << 20, memory_mb << 20))
 
 
 if __name__ == "__main__":

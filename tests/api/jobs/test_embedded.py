@@ -177,6 +177,7 @@ async def test_the_built_in_vendors_serve_what_the_configured_do_not(start):
         "sim_text_to_video": ["mine"],
         "smollm2-135m": ["local"],
         "qwen2.5-coder-1.5b": ["local_large"],
+        "minilm-l6": ["minilm"],
     }
 
 

@@ -17,7 +17,11 @@ from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.server.error_response import render_error
 
-CHAT = sorted(name for name in vendor_names() if issubclass(load_vendor(name).options_type, ChatOptions))
+ONLY_EMBEDDINGS = {"minilm"}
+"""Vendors that do not chat."""
+CHAT = sorted(
+    name for name in vendor_names() - ONLY_EMBEDDINGS if issubclass(load_vendor(name).options_type, ChatOptions)
+)
 KEY = "sk-vendors-own-0123456789"
 HOST = "http://127.0.0.1:1"
 Json = dict[str, Any]

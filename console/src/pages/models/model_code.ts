@@ -1,9 +1,13 @@
 /** A model's example request as complete programs, and its body. */
 import type { Model } from "../../api/shapes";
+import { embeddingSamples } from "../../parts/samples/embeddings";
 import { chatSamples, generationSamples, type Samples } from "../../parts/samples/samples";
 
 export function modelCode(origin: string, model: Model): Samples {
   const example = (model.example.input as { params: Record<string, unknown> }[] | undefined)?.[0]?.params ?? {};
+  if (model.kind === "embedding") {
+    return { ...embeddingSamples(origin, model.example), JSON: JSON.stringify(model.example, null, 2) };
+  }
   const samples =
     model.kind === "chat"
       ? Object.values(chatSamples(origin, model, model.example))[0]

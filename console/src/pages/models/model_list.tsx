@@ -11,7 +11,13 @@ import { Icon } from "../../shell/icons";
 import { WORDS } from "../../vocabulary";
 import { Health, standingsOf, useVendors } from "./health";
 
-const KINDS: Record<string, string> = { video: "Video", "3d": "3D", image: "Pictures", chat: "Chat" };
+const KINDS: Record<string, string> = {
+  video: "Video",
+  "3d": "3D",
+  image: "Pictures",
+  chat: "Chat",
+  embedding: "Embeddings",
+};
 
 export function ModelList({ models }: { models: Model[] }) {
   const [wanted, setWanted] = useState("");

@@ -34,7 +34,8 @@ export default function Playground() {
     );
   }
   if (!models.data) return <PageLoading />;
-  if (models.data.length === 0) {
+  const playable = models.data.filter((model) => model.kind !== "embedding");
+  if (playable.length === 0) {
     return (
       <Page title={WORDS.playground}>
         <EmptyState title="No models for this key" icon="models">
@@ -44,7 +45,7 @@ export default function Playground() {
       </Page>
     );
   }
-  return <Bench models={models.data} />;
+  return <Bench models={playable} />;
 }
 
 /** The address names the model; without one it is the last that was tried. */

@@ -152,7 +152,7 @@ class Completions:
         return self._gateway.relay.open(ask, self._find(ask, key), key, request_id)
 
     def _find(self, ask: Ask, key: ApiKey) -> ChatOffer:
-        offer = self._gateway.offers.get_chat(ask.model)
+        offer = self._gateway.offers.get_chat(ask.model, "embedding" if ask.dialect is Dialect.EMBEDDINGS else "chat")
         if not key.allows_model(ask.model):
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return offer

@@ -1,4 +1,4 @@
-"""`/llm/models`: chat models in the format of OpenAI's clients."""
+"""`/llm/models`: chat and embedding models in the format of OpenAI's clients."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ router = APIRouter(tags=["Chat"])
 @router.head("/llm/models", include_in_schema=False)
 @router.get("/llm/models", responses={200: success("The models.", "ChatModelList"), **signed_in()})
 async def list_chat_models(request: Request) -> Response:
-    """List the chat models that this key may use."""
+    """List the chat and embedding models that this key may use."""
     caller = await admit(request, Scope.CHAT)
     names = [name for name in caller.gateway.offers.chat if caller.key.allows_model(name)]
     return Json({"object": "list", "data": [_describe(caller, name) for name in names]})
@@ -28,7 +28,7 @@ async def list_chat_models(request: Request) -> Response:
     responses={200: success("The model.", "ChatModel"), **signed_in(ModelNotAllowed, ModelNotFound)},
 )
 async def get_chat_model(model_id: str, request: Request) -> Response:
-    """Get one chat model. Its id may contain slashes."""
+    """Get one chat or embedding model. Its id may contain slashes."""
     caller = await admit(request, Scope.CHAT)
     caller.gateway.offers.get_chat(model_id)
     if not caller.key.allows_model(model_id):
@@ -44,4 +44,5 @@ def _describe(caller: Caller, name: str) -> dict[str, Any]:
         "created": int(caller.gateway.started_at),
         "owned_by": ", ".join(sorted({route.vendor for route in offer.routes})),
         "description": offer.description,
+        "kind": offer.kind,
     }

@@ -1,4 +1,4 @@
-"""The OpenAPI operation of `POST /llm/chat/completions`, which FastAPI does not serve."""
+"""The OpenAPI operations of `POST /llm/chat/completions` and `/llm/embeddings`, which FastAPI does not serve."""
 
 from typing import Any
 
@@ -9,6 +9,7 @@ from penstock.errors import (
     InvalidRequest,
     ModelNotAllowed,
     ModelNotFound,
+    PenstockError,
     RequestTimeout,
     TooManyStreams,
     UnsupportedMediaType,
@@ -17,7 +18,7 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.web.auth import signed_in
-from penstock.web.chat_schema import CHAT_REQUEST
+from penstock.web.chat_schema import CHAT_REQUEST, EMBEDDING_REQUEST
 from penstock.web.responses import success
 
 TEXT = {"type": "string"}
@@ -29,24 +30,26 @@ HEADERS = {
 }
 
 
+ERRORS: tuple[type[PenstockError], ...] = (
+    InvalidRequest,
+    ModelNotAllowed,
+    ModelNotFound,
+    RequestTimeout,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    ChatRateLimited,
+    InsufficientBudget,
+    VendorFailed,
+    VendorRefusedUs,
+    VendorTimeout,
+)
+
+
 def describe_chat() -> dict[str, Any]:
     """Return the OpenAPI operation."""
     answered = success("The completion, or with `stream` its chunks.", "ChatCompletion", headers=HEADERS)
     answered["content"]["text/event-stream"] = {"schema": TEXT}
-    responses = signed_in(
-        InvalidRequest,
-        ModelNotAllowed,
-        ModelNotFound,
-        RequestTimeout,
-        BodyTooLarge,
-        UnsupportedMediaType,
-        ChatRateLimited,
-        TooManyStreams,
-        InsufficientBudget,
-        VendorFailed,
-        VendorRefusedUs,
-        VendorTimeout,
-    )
+    responses = signed_in(*ERRORS, TooManyStreams)
     return {
         "tags": ["Chat"],
         "summary": "Chat",
@@ -54,4 +57,17 @@ def describe_chat() -> dict[str, Any]:
         "operationId": "complete_chat",
         "requestBody": {"required": True, "content": {"application/json": {"schema": CHAT_REQUEST}}},
         "responses": {str(status): response for status, response in ({200: answered} | responses).items()},
+    }
+
+
+def describe_embeddings() -> dict[str, Any]:
+    """Return the OpenAPI operation of embeddings."""
+    answered = success("The vectors, in the order of the texts.", "EmbeddingList", headers=HEADERS)
+    return {
+        "tags": ["Chat"],
+        "summary": "Embeddings",
+        "description": "Get embeddings with any OpenAI client. Also at `/v1/embeddings`.",
+        "operationId": "create_embeddings",
+        "requestBody": {"required": True, "content": {"application/json": {"schema": EMBEDDING_REQUEST}}},
+        "responses": {str(status): response for status, response in ({200: answered} | signed_in(*ERRORS)).items()},
     }

@@ -253,18 +253,38 @@ class ResponseItemPage(Shape):
     has_more: bool
 
 
+class Embedding(Shape):
+    """The vector of one text."""
+
+    object: Literal["embedding"]
+    index: int = Field(description="the place of the text in `input`")
+    embedding: list[float] | str = Field(description="numbers, or base64 of little-endian float32")
+
+
+class EmbeddingList(Shape):
+    """OpenAI's list of embeddings; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    object: Literal["list"]
+    model: str
+    data: list[Embedding]
+    usage: dict[str, Any]
+
+
 class ChatModel(Shape):
-    """A chat model, as OpenAI's clients know it."""
+    """A chat or embedding model, as OpenAI's clients know it."""
 
     id: str
     object: Literal["model"]
     created: int
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
+    kind: Literal["chat", "embedding"] = Field(description="`embedding`: it is served by `/llm/embeddings`")
 
 
 class ChatModelList(Shape):
-    """Every chat model that this key may use."""
+    """Every chat and embedding model that this key may use."""
 
     object: Literal["list"]
     data: list[ChatModel]

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.prompt.meaning import MODEL, VOCABULARY, Meaning
+from penstock_engines.cinema.prompt.meaning import Meaning
 from penstock_engines.cinema.subjects import SUBJECTS, Motion, Subject
+from penstock_engines.minilm.model_facts import MODEL, VOCABULARY
 
 BEST = 3  # words of a place that are compared
 NOUNS = 4  # words of a subject that are compared

@@ -4,75 +4,20 @@
 # onnxruntime ships no types
 
 import hashlib
-import json
 import os
 import tempfile
-import unicodedata
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-MODEL, VOCABULARY, PROTOTYPES = "minilm.onnx", "minilm-tokenizer.json", "minilm-prototypes.npz"
+from penstock_engines.minilm.model_facts import DIMENSIONS, MODEL, VOCABULARY
+from penstock_engines.minilm.word_pieces import Tokenizer
+
+PROTOTYPES = "minilm-prototypes.npz"
 TOKENS_AT_MOST = 128
-MAX_LETTERS = 100  # of a word; a longer one is unknown
-IDEOGRAPHS = ((0x3400, 0x4DBF), (0x4E00, 0x9FFF), (0xF900, 0xFAFF), (0x20000, 0x2CEAF), (0x2F800, 0x2FA1F))
-
-
-class Tokenizer:
-    """Splits a text into the word pieces of BERT (uncased)."""
-
-    def __init__(self, path: Path) -> None:
-        self._numbers: dict[str, int] = json.loads(path.read_text(encoding="utf-8"))["model"]["vocab"]
-
-    def pieces(self, text: str) -> list[str]:
-        """Return the pieces of a text, such as "snow", "##flake"."""
-        return [piece for word in split_words(text) for piece in self._cut(word)]
-
-    def numbers(self, text: str) -> list[int]:
-        """Return the model's token ids of a text, with start and end markers."""
-        pieces = self.pieces(text)[: TOKENS_AT_MOST - 2]
-        return [self._numbers[piece] for piece in ("[CLS]", *pieces, "[SEP]")]
-
-    def _cut(self, word: str) -> list[str]:
-        """Return the longest known piece, then the longest that continues it, and so on."""
-        pieces: list[str] = []
-        start = 0
-        while start < len(word) <= MAX_LETTERS:
-            prefix = "##" if start else ""
-            ends = range(len(word), start, -1)
-            end = next((end for end in ends if prefix + word[start:end] in self._numbers), None)
-            if end is None:
-                return ["[UNK]"]
-            pieces.append(prefix + word[start:end])
-            start = end
-        return pieces or ["[UNK]"]
-
-
-def split_words(text: str) -> list[str]:
-    """Return lower-case words without accents. Every punctuation mark and ideograph is its own word."""
-    return "".join(_spaced(text)).lower().split()
-
-
-def _spaced(text: str) -> Iterator[str]:
-    for letter in unicodedata.normalize("NFD", text):
-        category = unicodedata.category(letter)
-        if letter.isspace():
-            yield " "
-        elif category in {"Mn", "Cc", "Cf", "Cn", "Co", "Cs"} or letter == "\ufffd":
-            continue
-        elif _stands_alone(letter, category):
-            yield f" {letter} "
-        else:
-            yield letter
-
-
-def _stands_alone(letter: str, category: str) -> bool:
-    if letter.isascii():
-        return not letter.isalnum()
-    return category.startswith("P") or any(low <= ord(letter) <= high for low, high in IDEOGRAPHS)
 
 
 class Meaning:
@@ -112,8 +57,8 @@ class Meaning:
 
     def _embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return a unit vector for each text. Texts of equal length go through the model together."""
-        numbers = [self._tokenizer.numbers(text) for text in texts]
-        vectors = np.zeros((len(texts), 384), np.float32)
+        numbers = [self._tokenizer.numbers(text, TOKENS_AT_MOST) for text in texts]
+        vectors = np.zeros((len(texts), DIMENSIONS), np.float32)
         for length in sorted({len(row) for row in numbers}):
             rows = [index for index, row in enumerate(numbers) if len(row) == length]
             tokens = np.array([numbers[index] for index in rows], np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from penstock_engines.cinema.prompt.lexicon import NEGATIONS, STOPS
-from penstock_engines.cinema.prompt.meaning import split_words
+from penstock_engines.minilm.word_pieces import split_words
 
 EMOJI_FROM = 0x2600
 PLAIN = re.compile("[a-z ]+")  # needs no simplification, which is true of nearly all of the lexicon

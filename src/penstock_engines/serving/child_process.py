@@ -1,4 +1,4 @@
-"""Starts and ends one llama.cpp process, and receives its address."""
+"""Starts and ends the process of one model server, and receives its address."""
 
 import json
 import subprocess
@@ -11,7 +11,7 @@ from typing import IO, Any
 
 from penstock_engines.child_environment import inherit_environment
 
-COMMAND = (sys.executable, "-P", "-m", "penstock_engines.llama.llama_child")
+COMMAND = (sys.executable, "-P", "-m")
 PASSIVE = {"OMP_WAIT_POLICY": "passive", "OMP_PROC_BIND": "false", "MALLOC_ARENA_MAX": "2"}
 """Threads that spin while they wait slow down each other and the gateway on a busy machine."""
 
@@ -20,12 +20,12 @@ END_TIMEOUT_SECONDS = 2
 
 
 class ChildProcess:
-    """A process that starts at once. `address` is None until it serves."""
+    """A process of this module that starts at once. `address` is None until it serves."""
 
-    def __init__(self, order: Mapping[str, Any]) -> None:
+    def __init__(self, module: str, order: Mapping[str, Any]) -> None:
         threads = {"OMP_NUM_THREADS": str(order["threads"])}
         self._process = subprocess.Popen(  # noqa: S603  our own module, by our own interpreter
-            COMMAND,
+            (*COMMAND, module),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
