@@ -286,7 +286,7 @@ async def test_the_upstream_is_held_back_for_a_client_that_reads_slowly(chat):
     ("method", "path", "status", "code"),
     [
         ("GET", "/llm/nothing", 404, "not_found"),
-        ("POST", "/llm/embeddings", 404, "not_found"),
+        ("POST", "/llm/nothing", 404, "not_found"),
         ("GET", CHAT, 405, "method_not_allowed"),
         ("PUT", CHAT, 405, "method_not_allowed"),
         ("POST", "/llm/models", 405, "method_not_allowed"),
