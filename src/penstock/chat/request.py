@@ -59,7 +59,7 @@ _Text = codecs.getincrementaldecoder("utf-8")
 
 def read(body: bytes) -> Ask:
     """Return the request in this body; an error names the field, the problem and what is allowed."""
-    fields = _split(body)
+    fields = split_body(body)
     model, stream = _read_usual(body) or _read_carefully(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
@@ -95,7 +95,8 @@ def _read_carefully(fields: dict[str, msgspec.Raw]) -> tuple[str, bool]:
     return model, "stream" in fields and _peek(fields["stream"]) == b"true"
 
 
-def _split(body: bytes) -> dict[str, msgspec.Raw]:
+def split_body(body: bytes) -> dict[str, msgspec.Raw]:
+    """Return every top-level field of a JSON object that is not null, unparsed."""
     try:
         _check_text(body)
         found = _body.decode(body)

@@ -6,20 +6,24 @@ from typing import Final
 
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
+from penstock.chat.doors.messages.door import MessagesDoor
 from penstock.domain.chat import Dialect
 
-DOORS: Final[Mapping[Dialect, Door]] = {Dialect.CHAT: CompletionsDoor()}
+DOORS: Final[Mapping[Dialect, Door]] = {
+    Dialect.CHAT: CompletionsDoor(),
+    Dialect.MESSAGES: MessagesDoor(),
+}
 PATHS: Final[Mapping[str, Door]] = {
     path: DOORS[dialect]
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
+        Dialect.MESSAGES: ("/v1/messages", "/llm/v1/messages", "/llm/messages"),
     }.items()
     for path in paths
 }
-_MESSAGES: Final = re.compile("(?:/llm)?/v1/messages(?:/|$)")
+_MESSAGES: Final = re.compile("/+(?:llm/+)?(?:v1/+)?messages(?:/|$)")
 
 
 def find_door(path: str) -> Door:
     """Return the door whose clients read an error at this path. Most dialects have OpenAI's error shape."""
-    is_messages = _MESSAGES.match(path) is not None and Dialect.MESSAGES in DOORS
-    return DOORS[Dialect.MESSAGES if is_messages else Dialect.CHAT]
+    return DOORS[Dialect.MESSAGES if _MESSAGES.match(path) else Dialect.CHAT]
