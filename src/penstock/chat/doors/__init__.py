@@ -22,7 +22,7 @@ PATHS: Final[Mapping[str, Door]] = {
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
         Dialect.EMBEDDINGS: ("/llm/embeddings", "/v1/embeddings", "/llm/v1/embeddings"),
-        Dialect.RESPONSES: ("/llm/responses", "/v1/responses", "/llm/v1/responses"),
+        Dialect.RESPONSES: ("/v1/responses", "/llm/v1/responses", "/llm/responses"),
         Dialect.MESSAGES: ("/v1/messages", "/llm/v1/messages", "/llm/messages"),
     }.items()
     for path in paths
