@@ -1,4 +1,4 @@
-"""Scripts of a model that works with a coding agent: it reads two files, edits one by what it read, and runs commands."""
+"""Scripts of a model that works with a coding agent: read two files, edit one by what they say, run commands."""
 
 import json
 import re

@@ -16,7 +16,7 @@ PACKAGES = Path(__file__).parent / "node_modules"
 MACHINES = {"x86_64": ("x64", "x86_64"), "aarch64": ("arm64", "aarch64"), "arm64": ("arm64", "aarch64")}
 PATIENCE_SECONDS = 300
 """A run takes seconds; a busy machine may take much longer."""
-NOWHERE = {name: "http://127.0.0.1:9" for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy")}
+NOWHERE = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
 """Whatever an agent asks of the internet fails at once."""
 QUIET_CLAUDE_CODE = {
     "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",

@@ -47,6 +47,7 @@ def read(body: Json) -> Request:
         tools={tool.name: tool for tool in map(_tool, body.get("tools") or ())},
         results=tuple(results),
         seals=tuple(message["reasoning_content"] for message in body["messages"] if "reasoning_content" in message),
+        schema=((body.get("response_format") or {}).get("json_schema") or {}).get("schema"),
     )
 
 
@@ -126,9 +127,9 @@ def usage() -> Json:
     }
 
 
-def error(message: str, kind: str = "invalid_request_error") -> Json:
+def error(message: str, kind: str | None = None) -> Json:
     """An error's body."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": None}}
 
 
 def _data(chunk: Any) -> bytes:

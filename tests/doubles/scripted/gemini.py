@@ -24,7 +24,7 @@ ANOTHER_MODELS_CALL = "skip_thought_signature_validator"
 
 def read(body: Json) -> Request:
     """Read a request, to which the path's model and verb were added; refuse what the API refuses."""
-    contents = body["contents"]
+    contents, configured = body["contents"], body.get("generationConfig") or {}
     roles = [content["role"] for content in contents]
     demand(set(roles) <= {"user", "model"}, "Please use a valid role: user, model.")
     demand(all(one != other for one, other in pairwise(roles)), "Turns of one role must be merged.")
@@ -40,6 +40,7 @@ def read(body: Json) -> Request:
         tools={tool.name: tool for tool in _tools(body)},
         results=tuple(Result(found["name"], json.dumps(found["response"], ensure_ascii=False)) for found in results),
         seals=tuple(part["thoughtSignature"] for part in spoken if "thoughtSignature" in part),
+        schema=configured.get("responseJsonSchema") or configured.get("responseSchema"),
     )
 
 
@@ -110,9 +111,9 @@ def usage() -> Json:
     }
 
 
-def error(message: str, kind: str = "INVALID_ARGUMENT") -> Json:
+def error(message: str, kind: str | None = None) -> Json:
     """An error's body."""
-    return {"error": {"code": 400, "message": message, "status": kind}}
+    return {"error": {"code": 400, "message": message, "status": kind or "INVALID_ARGUMENT"}}
 
 
 def _data(chunk: Json) -> bytes:

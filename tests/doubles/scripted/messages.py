@@ -37,6 +37,7 @@ def read(body: Json) -> Request:
         tools={tool["name"]: _tool(tool) for tool in body.get("tools") or () if "input_schema" in tool},
         results=tuple(Result(names[block["tool_use_id"]], texts_of(block.get("content"))) for block in results),
         seals=tuple(block["signature"] for block in blocks if block["type"] == "thinking"),
+        schema=((body.get("output_config") or {}).get("format") or {}).get("schema"),
     )
 
 
@@ -145,9 +146,13 @@ def usage() -> Json:
     return {"input_tokens": fresh, **cached, "output_tokens": OUTPUT_TOKENS, "service_tier": "standard"}
 
 
-def error(message: str, kind: str = "invalid_request_error") -> Json:
+def error(message: str, kind: str | None = None) -> Json:
     """An error's body."""
-    return {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_scripted"}
+    return {
+        "type": "error",
+        "error": {"type": kind or "invalid_request_error", "message": message},
+        "request_id": "req_scripted",
+    }
 
 
 def _event(kind: str, **fields: Any) -> bytes:

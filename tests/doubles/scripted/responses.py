@@ -46,6 +46,7 @@ def read(body: Json) -> Request:
         tools={tool.name: tool for tool in _tools([*(body.get("tools") or ()), *added])},
         results=tuple(Result(names[item["call_id"]], texts_of(item["output"])) for item in results),
         seals=tuple(seals),
+        schema=((body.get("text") or {}).get("format") or {}).get("schema"),
     )
 
 
@@ -182,6 +183,6 @@ def usage() -> Json:
     }
 
 
-def error(message: str, kind: str = "invalid_request_error") -> Json:
+def error(message: str, kind: str | None = None) -> Json:
     """An error's body."""
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": None}}

@@ -11,7 +11,13 @@ INPUT_TOKENS, CACHED_TOKENS, OUTPUT_TOKENS, REASONING_TOKENS = 120, 40, 30, 10
 
 
 class Refused(Exception):
-    """A request that the real API would answer with 400."""
+    """A request that the vendor does not answer: by default one that the real API would refuse."""
+
+    def __init__(self, message: str, status: int = 400, kind: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        """The dialect's own word for the error, if it is not that of a bad request."""
 
 
 def demand(holds: object, said: str) -> None:
@@ -40,6 +46,8 @@ class Turn:
     text: str = ""
     calls: tuple[Call, ...] = ()
     reasoning: str = ""
+    is_cut: bool = False
+    """Whether the connection breaks in the middle of the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class Request:
     """The results of all tools called so far, in order."""
     seals: tuple[str, ...] = ()
     """Opaque reasoning of earlier turns that came back: signatures, encrypted content."""
+    schema: Json | None = None
+    """The JSON schema that the answer must follow."""
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name, or by the end of the name, to which a gateway may have put a prefix."""

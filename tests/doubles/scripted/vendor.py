@@ -6,10 +6,10 @@ The path of a request names its dialect. Requests are held to the rules of the r
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import ModuleType, TracebackType
-from typing import Any, Self
+from typing import Self
 
 from aiohttp import web
 from doubles.scripted import chat, gemini, messages, responses
@@ -24,7 +24,7 @@ PIECE_BYTES = 97
 """Small enough to cut events and letters of several bytes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Seen:
     """One request as it arrived."""
 
@@ -33,9 +33,10 @@ class Seen:
     headers: Mapping[str, str]
     raw: bytes
     body: Json
-    request: Request | None
-    """Absent if the request was refused."""
+    request: Request | None = None
+    """Absent if the dialect's rules were broken."""
     refusal: str | None = None
+    """Why there was no answer."""
 
 
 class ScriptedVendor:
@@ -85,18 +86,20 @@ class ScriptedVendor:
         speaker = DIALECTS[dialect]
         if not any(request.headers.get(name, "").removeprefix("Bearer ") == KEY for name in KEY_HEADERS):
             return web.json_response(speaker.error("Wrong key."), status=401)
-        body = json.loads(raw) | added
-        known, refusal = None, None
+        seen = Seen(dialect, request.path_qs, dict(request.headers), raw, json.loads(raw) | added)
+        self.seen.append(seen)
         try:
-            known = speaker.read(body)
+            return await self._play(request, seen, speaker)
         except Refused as refused:
-            refusal = str(refused)
-        self.seen.append(Seen(dialect, request.path_qs, dict(request.headers), raw, body, known, refusal))
-        if known is None:
-            return web.json_response(speaker.error(refusal), status=400)
-        reply = Reply(known, self.script(known), len(self.seen))
+            seen.refusal = str(refused)
+            return web.json_response(speaker.error(seen.refusal, refused.kind), status=refused.status)
+
+    async def _play(self, request: web.BaseRequest, seen: Seen, speaker: ModuleType) -> web.StreamResponse:
+        known = seen.request = speaker.read(seen.body)
+        turn = self.script(known)
+        reply = Reply(known, turn, len(self.seen))
         if known.stream:
-            return await _stream(request, speaker.stream(reply))
+            return await _stream(request, b"".join(speaker.stream(reply)), is_cut=turn.is_cut)
         return web.json_response(speaker.whole(reply))
 
     def _answer_strange(self, request: web.BaseRequest) -> web.Response:
@@ -112,19 +115,21 @@ def _place(request: web.BaseRequest) -> tuple[str, Json] | None:
         added: Json = {"model": found[1], "stream": found[2] == "streamGenerateContent"}
         return "gemini", added
     dialect = PATHS.get(request.path)
-    return dialect and (dialect, {})
+    return None if dialect is None else (dialect, {})
 
 
-async def _stream(request: web.BaseRequest, events: Iterator[bytes]) -> web.StreamResponse:
+async def _stream(request: web.BaseRequest, whole: bytes, *, is_cut: bool) -> web.StreamResponse:
     response = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
     await response.prepare(request)
-    whole = b"".join(events)
-    for start in range(0, len(whole), PIECE_BYTES):
+    for start in range(0, len(whole) // 2 if is_cut else len(whole), PIECE_BYTES):
         await response.write(whole[start : start + PIECE_BYTES])
         await asyncio.sleep(0)
+    if is_cut:
+        assert request.transport is not None
+        request.transport.close()
     return response
 
 
-def sent_to(vendor: ScriptedVendor) -> Any:
+def sent_to(vendor: ScriptedVendor) -> str:
     """Everything that the vendor received, headers and bodies, as one text."""
     return "\n".join(f"{seen.path} {seen.headers} {seen.raw.decode()}" for seen in vendor.seen)
