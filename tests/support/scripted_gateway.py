@@ -23,6 +23,8 @@ class Scripted:
 
     server: Server
     vendor: ScriptedVendor
+    dialect: str
+    """The vendor's."""
     key: str
 
     @property
@@ -46,4 +48,4 @@ async def scripted(start: Start, script: Script, dialect: str, model: str, more:
     async with ScriptedVendor(script) as vendor:
         entry = f'[[models]]\nid = "{model}"\nkind = "chat"\nvendor = "scripted"\nmodel = "{UPSTREAM_MODEL}"\n{more}\n'
         server = await start(vendor.settings(dialect) + entry)
-        yield Scripted(server, vendor, await server.new_key())
+        yield Scripted(server, vendor, dialect, await server.new_key())

@@ -127,9 +127,10 @@ def usage() -> Json:
     }
 
 
-def error(message: str, kind: str | None = None) -> Json:
-    """An error's body."""
-    return {"error": {"message": message, "type": kind or "invalid_request_error", "param": None, "code": None}}
+def error(message: str, status: int) -> tuple[int, Json]:
+    """An error's status and body."""
+    kind = "server_error" if status >= 500 else "invalid_request_error"
+    return status, {"error": {"message": message, "type": kind, "param": None, "code": None}}
 
 
 def _data(chunk: Any) -> bytes:

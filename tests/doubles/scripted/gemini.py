@@ -111,9 +111,10 @@ def usage() -> Json:
     }
 
 
-def error(message: str, kind: str | None = None) -> Json:
-    """An error's body."""
-    return {"error": {"code": 400, "message": message, "status": kind or "INVALID_ARGUMENT"}}
+def error(message: str, status: int) -> tuple[int, Json]:
+    """An error's status and body."""
+    word = {401: "UNAUTHENTICATED", 503: "UNAVAILABLE"}.get(status, "INVALID_ARGUMENT")
+    return status, {"error": {"code": status, "message": message, "status": word}}
 
 
 def _data(chunk: Json) -> bytes:

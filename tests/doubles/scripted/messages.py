@@ -146,13 +146,11 @@ def usage() -> Json:
     return {"input_tokens": fresh, **cached, "output_tokens": OUTPUT_TOKENS, "service_tier": "standard"}
 
 
-def error(message: str, kind: str | None = None) -> Json:
-    """An error's body."""
-    return {
-        "type": "error",
-        "error": {"type": kind or "invalid_request_error", "message": message},
-        "request_id": "req_scripted",
-    }
+def error(message: str, status: int) -> tuple[int, Json]:
+    """An error's status and body; the API has a status of its own for overload."""
+    known = {401: (401, "authentication_error"), 503: (529, "overloaded_error")}
+    status, kind = known.get(status, (400, "invalid_request_error"))
+    return status, {"type": "error", "error": {"type": kind, "message": message}, "request_id": "req_scripted"}
 
 
 def _event(kind: str, **fields: Any) -> bytes:

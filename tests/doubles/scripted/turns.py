@@ -13,11 +13,9 @@ INPUT_TOKENS, CACHED_TOKENS, OUTPUT_TOKENS, REASONING_TOKENS = 120, 40, 30, 10
 class Refused(Exception):
     """A request that the vendor does not answer: by default one that the real API would refuse."""
 
-    def __init__(self, message: str, status: int = 400, kind: str | None = None) -> None:
+    def __init__(self, message: str, status: int = 400) -> None:
         super().__init__(message)
         self.status = status
-        self.kind = kind
-        """The dialect's own word for the error, if it is not that of a bad request."""
 
 
 def demand(holds: object, said: str) -> None:

@@ -85,14 +85,14 @@ class ScriptedVendor:
         dialect, added = found
         speaker = DIALECTS[dialect]
         if not any(request.headers.get(name, "").removeprefix("Bearer ") == KEY for name in KEY_HEADERS):
-            return web.json_response(speaker.error("Wrong key."), status=401)
+            return _refuse(speaker, "Wrong key.", 401)
         seen = Seen(dialect, request.path_qs, dict(request.headers), raw, json.loads(raw) | added)
         self.seen.append(seen)
         try:
             return await self._play(request, seen, speaker)
         except Refused as refused:
             seen.refusal = str(refused)
-            return web.json_response(speaker.error(seen.refusal, refused.kind), status=refused.status)
+            return _refuse(speaker, seen.refusal, refused.status)
 
     async def _play(self, request: web.BaseRequest, seen: Seen, speaker: ModuleType) -> web.StreamResponse:
         known = seen.request = speaker.read(seen.body)
@@ -106,7 +106,7 @@ class ScriptedVendor:
         self.strange.append(f"{request.method} {request.path_qs}")
         if request.path == "/v1/messages/count_tokens":
             return web.json_response({"input_tokens": INPUT_TOKENS})
-        return web.json_response(chat.error("Not found."), status=404)
+        return _refuse(chat, "Not found.", 404)
 
 
 def _place(request: web.BaseRequest) -> tuple[str, Json] | None:
@@ -116,6 +116,11 @@ def _place(request: web.BaseRequest) -> tuple[str, Json] | None:
         return "gemini", added
     dialect = PATHS.get(request.path)
     return None if dialect is None else (dialect, {})
+
+
+def _refuse(speaker: ModuleType, message: str, status: int) -> web.Response:
+    status, body = speaker.error(message, status)
+    return web.json_response(body, status=status)
 
 
 async def _stream(request: web.BaseRequest, whole: bytes, *, is_cut: bool) -> web.StreamResponse:
