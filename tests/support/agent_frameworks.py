@@ -6,6 +6,9 @@ import tiktoken.load as tiktoken_load
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what the frameworks do at import is not ours to mend
+    from agents import Agent as OpenAIAgent
+    from agents import OpenAIResponsesModel, RunConfig, Runner, function_tool
+    from langchain_anthropic import ChatAnthropic
     from langchain_core.messages import HumanMessage, ToolMessage
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
@@ -16,13 +19,19 @@ with warnings.catch_warnings():
 
 __all__ = [
     "Agent",
+    "ChatAnthropic",
     "ChatOpenAI",
     "HumanMessage",
     "ModelHTTPError",
     "NativeOutput",
+    "OpenAIAgent",
     "OpenAIChatModel",
     "OpenAIProvider",
+    "OpenAIResponsesModel",
+    "RunConfig",
+    "Runner",
     "ToolMessage",
+    "function_tool",
     "get_weather",
     "tiktoken_load",
 ]
