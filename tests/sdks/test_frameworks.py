@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from importlib import import_module
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 import sdk_script
@@ -55,10 +56,35 @@ async def test_the_agents_sdk(kit: Any, gateway: Scripted, client: openai.AsyncO
     check_requests(gateway)
 
 
+@pytest.fixture
+async def langchain_client(kit: Any, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[None]:
+    """Close LangChain's client of Anthropic, which would be kept for ever."""
+    async with anthropic.DefaultAsyncHttpxClient(trust_env=False, verify=NO_TLS) as http:
+        monkeypatch.setattr(kit.langchain_anthropic, "_get_default_async_httpx_client", lambda **_: http)
+        yield
+
+
 @pytest.mark.parametrize("streamed", [False, True])
-@pytest.mark.parametrize("door", ["messages", "responses"])
-async def test_langchain(kit: Any, gateway: Scripted, client: openai.AsyncOpenAI, door: str, streamed: bool) -> None:
-    model = await sign_in(kit, gateway, client, door, streamed)
+async def test_langchain_anthropic(kit: Any, gateway: Scripted, langchain_client: None, streamed: bool) -> None:
+    await run_langchain(kit, kit.ChatAnthropic(base_url=gateway.url, **langchain_options(gateway, streamed)))
+    check_requests(gateway)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_langchain_openai(kit: Any, gateway: Scripted, client: openai.AsyncOpenAI, streamed: bool) -> None:
+    options = langchain_options(gateway, streamed)
+    http = client._client  # closed in the end; its own would be kept for ever
+    responses = {"use_responses_api": True, "store": False, "http_async_client": http}
+    await run_langchain(kit, kit.ChatOpenAI(base_url=f"{gateway.url}/v1", **responses, **options))
+    check_requests(gateway)
+
+
+def langchain_options(gateway: Scripted, streamed: bool) -> dict[str, Any]:
+    return {"model": sdk_script.MODEL, "api_key": SecretStr(gateway.key), "max_retries": 0, "streaming": streamed}
+
+
+async def run_langchain(kit: Any, model: Any) -> None:
+    """Ask, call the tools, and ask again."""
     model = model.bind_tools([kit.get_weather])
     messages: list[Any] = [kit.HumanMessage("What is the weather?")]
     for _ in range(2):
@@ -68,25 +94,6 @@ async def test_langchain(kit: Any, gateway: Scripted, client: openai.AsyncOpenAI
             told = sdk_script.tell_weather(call["args"]["city"])
             messages.append(kit.ToolMessage(told, tool_call_id=call["id"]))
     sdk_script.check_heard(messages[-1].text)
-    check_requests(gateway)
-
-
-async def sign_in(kit: Any, gateway: Scripted, client: openai.AsyncOpenAI, door: str, streamed: bool) -> Any:
-    key = SecretStr(gateway.key)
-    if door == "messages":
-        return kit.ChatAnthropic(
-            model=sdk_script.MODEL, base_url=gateway.url, api_key=key, max_retries=0, streaming=streamed
-        )
-    return kit.ChatOpenAI(
-        model=sdk_script.MODEL,
-        base_url=f"{gateway.url}/v1",
-        api_key=key,
-        max_retries=0,
-        streaming=streamed,
-        use_responses_api=True,
-        store=False,
-        http_async_client=client._client,  # closed in the end; its own would be kept for ever
-    )
 
 
 def check_requests(gateway: Scripted) -> None:

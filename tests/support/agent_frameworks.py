@@ -9,6 +9,7 @@ with warnings.catch_warnings():
     from agents import Agent as OpenAIAgent
     from agents import OpenAIResponsesModel, RunConfig, Runner, function_tool
     from langchain_anthropic import ChatAnthropic
+    from langchain_anthropic import chat_models as langchain_anthropic
     from langchain_core.messages import HumanMessage, ToolMessage
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
@@ -33,6 +34,7 @@ __all__ = [
     "ToolMessage",
     "function_tool",
     "get_weather",
+    "langchain_anthropic",
     "tiktoken_load",
 ]
 
