@@ -2,8 +2,9 @@
 
 import json
 import re
+from dataclasses import replace
 
-from doubles.scripted.turns import Call, Request, Script, Turn
+from doubles.scripted.turns import Call, Refused, Request, Script, Turn
 
 FILES = {
     "notes.txt": 'Grüße, 世界! 👋 A "quoted" \\ line\nnumber = 4711\nlast line\n',
@@ -120,3 +121,20 @@ codex = play(
     lambda request: Turn("And I check.", (_shell(request, COUNT),)),
     finish,
 )
+
+
+# -- trouble
+
+
+def stumble(script: Script, *troubles: str) -> Script:
+    """Let the first requests fail, each in one way: `overloaded`, or `cut` in the middle of its answer."""
+    waiting = list(troubles)
+
+    def play_on(request: Request) -> Turn:
+        if not waiting:
+            return script(request)
+        if waiting.pop(0) == "overloaded":
+            raise Refused("Overloaded", 503)
+        return replace(script(request), is_cut=True)
+
+    return play_on

@@ -14,6 +14,8 @@ from penstock.domain.usage import ChatOutcome
 
 CODEX_MODELS = ("coder", "gpt-5.5", "gpt-6-sol")
 """Codex chooses its tools by the name: with namespaces, with a custom tool, or in the input with one for JavaScript."""
+AGENTS = {"claude_code": "anthropic", "codex": "responses"}
+"""Each agent's own dialect, which passes unchanged to a vendor that speaks it."""
 RESULTS_SO_FAR = [0, 1, 3, 4, 5]
 """Results in each request of the task: the second answer calls two tools at once."""
 
@@ -24,15 +26,20 @@ def workplace(tmp_path: Path) -> Workplace:
 
 
 def check_work(run: Run, workplace: Workplace, vendor: ScriptedVendor) -> None:
-    """The task is done, and the vendor saw every result."""
+    """The task is done, and the vendor saw every result once."""
+    check_files(run, workplace)
     assert [seen.refusal for seen in vendor.seen if seen.refusal] == []
+    asked = [seen.request for seen in vendor.seen if seen.request is not None and seen.request.tools]
+    assert [len(request.results) for request in asked] == RESULTS_SO_FAR
+    assert all(agent_scripts.PROMPT in "\n".join(request.texts) for request in asked)
+
+
+def check_files(run: Run, workplace: Workplace) -> None:
+    """The agent ended well, and its files are as they should be."""
     assert run.status == 0, f"{run.output}\n{run.errors}"
     assert run.last_words == agent_scripts.LAST_WORDS
     assert (workplace.folder / "notes.txt").read_text() == agent_scripts.EDITED
     assert (workplace.folder / "lines.txt").read_text() == agent_scripts.COUNTED
-    asked = [seen.request for seen in vendor.seen if seen.request is not None and seen.request.tools]
-    assert [len(request.results) for request in asked] == RESULTS_SO_FAR
-    assert all(agent_scripts.PROMPT in "\n".join(request.texts) for request in asked)
 
 
 async def check_gateway(gateway: Scripted, dialect: str) -> None:
@@ -89,3 +96,17 @@ async def test_codex_finishes_its_task(workplace: Workplace, start: Start, diale
     first = gateway.vendor.seen[0].request
     assert first is not None
     assert "Codex" in first.system
+
+
+# -- trouble
+
+
+@pytest.mark.parametrize("trouble", ["overloaded", "cut"])
+@pytest.mark.parametrize(("agent", "dialect"), [(agent, "chat") for agent in AGENTS] + list(AGENTS.items()))
+async def test_an_agent_tries_again(workplace: Workplace, start: Start, agent: str, dialect: str, trouble: str) -> None:
+    script = agent_scripts.stumble(getattr(agent_scripts, agent), trouble)
+    async with scripted(start, script, dialect, "coder") as gateway:
+        run = await getattr(workplace, agent)(gateway.url, gateway.key, "coder", agent_scripts.PROMPT)
+    check_files(run, workplace)
+    asked = [seen.request for seen in gateway.vendor.seen if seen.request is not None and seen.request.tools]
+    assert [len(request.results) for request in asked] == [0, *RESULTS_SO_FAR]
