@@ -27,8 +27,8 @@ def workplace(tmp_path: Path) -> Workplace:
 
 def check_work(run: Run, workplace: Workplace, vendor: ScriptedVendor) -> None:
     """The task is done, and the vendor saw every result once."""
-    check_files(run, workplace)
     assert [seen.refusal for seen in vendor.seen if seen.refusal] == []
+    check_files(run, workplace)
     asked = [seen.request for seen in vendor.seen if seen.request is not None and seen.request.tools]
     assert [len(request.results) for request in asked] == RESULTS_SO_FAR
     assert all(agent_scripts.PROMPT in "\n".join(request.texts) for request in asked)

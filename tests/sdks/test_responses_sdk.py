@@ -1,5 +1,6 @@
 """Responses through OpenAI's SDK for Python, whatever dialect the vendor speaks."""
 
+import json
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -112,8 +113,8 @@ async def test_a_loop_of_parallel_tools(client: openai.AsyncOpenAI, gateway: Scr
     asked: list[Any] = [{"role": "user", "content": "What is the weather?"}]
     first = await complete(client, ask(asked, tools=[TOOL], **SEALED), streamed)
     calls = [item for item in first.output if item.type == "function_call"]
-    expected = [("get_weather", f'{{"city": "{city}"}}') for city in sdk_script.CITIES]
-    assert [(call.name, call.arguments) for call in calls] == expected
+    assert [call.name for call in calls] == ["get_weather", "get_weather"]
+    assert [json.loads(call.arguments)["city"] for call in calls] == list(sdk_script.CITIES)
     assert len({call.call_id for call in calls}) == len(calls)
     asked += [item.to_dict() for item in first.output]
     for call, city in zip(calls, sdk_script.CITIES, strict=True):

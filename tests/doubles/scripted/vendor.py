@@ -96,7 +96,10 @@ class ScriptedVendor:
 
     async def _play(self, request: web.BaseRequest, seen: Seen, speaker: ModuleType) -> web.StreamResponse:
         known = seen.request = speaker.read(seen.body)
-        turn = self.script(known)
+        try:
+            turn = self.script(known)
+        except (AssertionError, LookupError) as error:
+            raise Refused(f"The script has no answer to this: {error!r}") from error  # a client does not repeat a 400
         reply = Reply(known, turn, len(self.seen))
         if known.stream:
             return await _stream(request, b"".join(speaker.stream(reply)), is_cut=turn.is_cut)
