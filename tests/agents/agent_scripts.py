@@ -15,7 +15,7 @@ LAST_WORDS = "Done. The file has 3 lines; “4712 kelvin” is in it. 🎉"
 EDITED = 'Grüße, 世界! 👋 A "quoted" \\ line\nnumber = 4712 kelvin, \\ "42" ✓\nlast line\n'
 COUNTED = "3\n"
 """What the agent's last command leaves in `lines.txt`."""
-REASONING = ("I read the notes first. 🤔", "Two things at once.", "Now I edit.", "Now I check.")
+REASONING = ("I read the notes first. 🤔", "Two things at once.", "Now I edit.", "Now I check.", "")
 TOOL_CALLS = 5
 
 
@@ -36,15 +36,19 @@ def find_new_line(request: Request) -> str:
 
 
 def play(*acts: Script) -> Script:
-    """Play one act after another: which is next is known by the number of results so far."""
+    """Play one act after another: which is next is known by the number of results so far.
+
+    The second act calls two tools, one after the other if the request does not want two at once. Gemini has no word for
+    that wish: there the gateway keeps the first call only.
+    """
 
     def script(request: Request) -> Turn:
         if not request.tools:
             return Turn("Nothing to do.")  # a request beside the conversation, for a title or so
-        done = {0: 0, 1: 1, 3: 2, 4: 3, 5: 4}[len(request.results)]
-        reasoning = REASONING[done] if done < len(REASONING) else ""
+        done = (0, 1, 1, 2, 3, 4)[len(request.results)]
         turn = acts[done](request)
-        return Turn(turn.text, turn.calls, reasoning)
+        calls = turn.calls[1:] if len(request.results) == 2 else turn.calls
+        return Turn(turn.text, calls if request.is_parallel else calls[:1], REASONING[done])
 
     return script
 

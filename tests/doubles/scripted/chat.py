@@ -47,6 +47,7 @@ def read(body: Json) -> Request:
         tools={tool.name: tool for tool in map(_tool, body.get("tools") or ())},
         results=tuple(results),
         seals=tuple(message["reasoning_content"] for message in body["messages"] if "reasoning_content" in message),
+        is_parallel=body.get("parallel_tool_calls", True),
         schema=((body.get("response_format") or {}).get("json_schema") or {}).get("schema"),
     )
 

@@ -37,6 +37,7 @@ def read(body: Json) -> Request:
         tools={tool["name"]: _tool(tool) for tool in body.get("tools") or () if "input_schema" in tool},
         results=tuple(Result(names[block["tool_use_id"]], texts_of(block.get("content"))) for block in results),
         seals=tuple(block["signature"] for block in blocks if block["type"] == "thinking"),
+        is_parallel=not (body.get("tool_choice") or {}).get("disable_parallel_tool_use", False),
         schema=((body.get("output_config") or {}).get("format") or {}).get("schema"),
     )
 

@@ -46,6 +46,7 @@ def read(body: Json) -> Request:
         tools={tool.name: tool for tool in _tools([*(body.get("tools") or ()), *added])},
         results=tuple(Result(names[item["call_id"]], texts_of(item["output"])) for item in results),
         seals=tuple(seals),
+        is_parallel=body.get("parallel_tool_calls", True),
         schema=((body.get("text") or {}).get("format") or {}).get("schema"),
     )
 

@@ -95,6 +95,8 @@ class Request:
     """Opaque reasoning of earlier turns that came back: signatures, encrypted content."""
     schema: Json | None = None
     """The JSON schema that the answer must follow."""
+    is_parallel: bool = True
+    """Whether an answer may call several tools."""
 
     def tool(self, name: str) -> Tool:
         """Find a tool by its name, or by the end of the name, to which a gateway may have put a prefix."""
