@@ -150,12 +150,17 @@ async def test_models_are_listed(client: anthropic.AsyncAnthropic) -> None:
 
 
 @pytest.mark.parametrize("option", ["api_key", "auth_token"])
-async def test_the_key_is_taken_from_either_header(gateway: Scripted, option: str) -> None:
+async def test_the_key_is_taken_from_either_option(gateway: Scripted, option: str) -> None:
     given = {"api_key": None, "auth_token": None, option: gateway.key}
     async with signed_in(gateway, **given) as client:
         assert texts_of(await client.messages.create(**ask())) == sdk_script.GREETING
-    async with signed_in(gateway, **given, default_headers={"authorization": "", "x-api-key": gateway.key}) as client:
+
+
+async def test_the_key_is_taken_from_the_header_of_older_sdks(gateway: Scripted) -> None:
+    headers: Any = {"Authorization": anthropic.Omit(), "x-api-key": gateway.key}
+    async with signed_in(gateway, default_headers=headers) as client:
         assert texts_of(await client.messages.create(**ask())) == sdk_script.GREETING
+    assert gateway.key not in sent_to(gateway.vendor)
 
 
 # -- errors
