@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from penstock.chat.kept.background import BackgroundResponses, OpenAnswer
 from penstock.chat.kept.keeping import Keeping
-from penstock.chat.kept.request import Continued, KeepRequest, continue_conversation, read_keep_request
+from penstock.chat.kept.request import Continued, KeepRequest, continue_conversation, has_references, read_keep_request
 from penstock.chat.kept.responses import KeptResponses
 from penstock.domain.chat import Ask
 from penstock.errors import BodyTooLarge
@@ -42,13 +42,16 @@ class ResponseKeeper:
         wanted = read_keep_request(ask, is_on=self._kept.is_on)
         if not self._kept.is_on:
             return KeptAsk(ask)
+        if not wanted.store and wanted.previous_id is None and not has_references(ask):
+            return KeptAsk(ask)
         continued = await continue_conversation(self._kept, account_id, ask, wanted)
         if wanted.is_explicit or wanted.is_background:
             self._check_size(continued)
         size = continued.ask.size if wanted.is_background else continued.added_bytes
         hold = await self._memory.take(account_id, size) if size > SMALL_BODY_BYTES else None
         background = (continued, wanted) if wanted.is_background else None
-        return KeptAsk(continued.ask, Keeping(self._kept, account_id, continued.given, wanted), hold, background)
+        keeping = Keeping(self._kept, account_id, continued.response_id, continued.given, wanted)
+        return KeptAsk(continued.ask, keeping, hold, background)
 
     async def run_in_background(self, account_id: str, kept_ask: KeptAsk, open_answer: OpenAnswer) -> bytes:
         """Begin a response in the background. Return it as it is now: queued."""

@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -19,15 +19,20 @@ LAST: Final = (b"response.completed", b"response.incomplete", b"response.failed"
 _EVENT: Final = re.compile(rb".*?(?:\n\n|\r\n\r\n|\r\r)", re.DOTALL)
 """An event with the blank line that ends it."""
 
+Show: TypeAlias = Callable[[Mapping[str, msgspec.Raw]], Mapping[str, Any]]
+
 log = logging.getLogger(__name__)
 
 
 class Keeping:
     """Keeps one response before its caller gets the end of it, so that the next request finds it."""
 
-    def __init__(self, kept: KeptResponses, account_id: str, given: bytes, wanted: KeepRequest) -> None:
+    def __init__(
+        self, kept: KeptResponses, account_id: str, response_id: str, given: bytes, wanted: KeepRequest
+    ) -> None:
         self._kept = kept
         self._account_id = account_id
+        self._response_id = response_id
         self._given = given
         self._wanted = wanted
 
@@ -40,17 +45,12 @@ class Keeping:
         """Keep the response in the last event of a stream. Return the events for the caller."""
         last = _EVENT.match(events)
         event = events if last is None else last[0]
-        message = _read_object(_data_of(event))
-        response = None if message is None else _read_object(bytes(message.get("response", b"")))
-        if message is None or response is None:
-            return events
-        kind = bytes(message["type"]).strip(b'"')
-        message["response"] = msgspec.Raw(msgspec.json.encode(await self._keep(response)))
-        return b"event: " + kind + b"\ndata: " + msgspec.json.encode(message) + b"\n\n" + events[len(event) :]
+        message = _Message.read(event)
+        return events if message is None else message.write(await self._keep(message.response)) + events[len(event) :]
 
     async def pour(self, stream: AnswerStream, writer: ResponseWriter) -> None:
         """Send a stream, and keep its response before its last event. Raise `Interrupted` if it is cut."""
-        holder = LastEventHolder(writer)
+        holder = LastEventHolder(writer, self._show)
         try:
             await stream.pour(holder)
         except BaseException:
@@ -64,13 +64,17 @@ class Keeping:
     async def keep_stream(self, events: bytes) -> bytes:
         """Keep the response in a stream that is there at once. Return its events for the caller."""
         passed = _Collector()
-        holder = LastEventHolder(passed)
+        holder = LastEventHolder(passed, self._show)
         holder.write(events)
         return passed.data + (await self.keep_last(holder.held) if holder.held else holder.rest)
 
+    def _show(self, response: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
+        """Return a response under its own id, with the wishes of its request."""
+        return {**response, **self._wanted.describe(), "id": self._response_id}
+
     async def _keep(self, response: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
         """Keep a response. Return it with what became of it: an answer is never lost for want of a place."""
-        shown = {**response, **self._wanted.describe()}
+        shown = self._show(response)
         try:
             if not self._wanted.store:
                 return shown
@@ -83,10 +87,15 @@ class Keeping:
 
 
 class LastEventHolder:
-    """Passes a stream on, except its last event, which is held until the response is kept. Implements the writer."""
+    """Passes a stream on, except its last event, which is held until the response is kept. Implements the writer.
 
-    def __init__(self, writer: ResponseWriter) -> None:
+    The events before the first item show the response, too: they get its own id.
+    """
+
+    def __init__(self, writer: ResponseWriter, show: Show) -> None:
         self._writer = writer
+        self._show = show
+        self._is_beginning = True
         self.rest = b""
         """An event that is not whole yet."""
         self.held = b""
@@ -112,7 +121,9 @@ class LastEventHolder:
         end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\r\n\r\n", b"\r\r"))
         whole, self.rest = data[:end], data[end:]
         if any(kind in whole for kind in LAST):
-            return self._hold(whole)
+            whole = self._hold(whole)
+        if self._is_beginning:
+            whole = self._begin(whole)
         return self._writer.write(whole) if whole else True
 
     def release(self) -> None:
@@ -121,14 +132,24 @@ class LastEventHolder:
         if left:
             self._writer.write(left)
 
-    def _hold(self, whole: bytes) -> bool:
-        """Hold the last event, if it is one: a text may contain its name, too."""
+    def _begin(self, whole: bytes) -> bytes:
+        """Return the events with the response under its own id in the first ones."""
+        found: list[bytes] = []
+        for event in _EVENT.findall(whole):
+            message = _Message.read(event) if self._is_beginning else None
+            found.append(event if message is None else message.write(self._show(message.response)))
+            if message is None and b"data:" in event:
+                self._is_beginning = False
+        return b"".join(found)
+
+    def _hold(self, whole: bytes) -> bytes:
+        """Hold the last event, if it is one: a text may contain its name, too. Return the events before it."""
         for found in _EVENT.finditer(whole):
             if _is_last(found[0]):
                 start = found.start()
                 self.held, self.rest = whole[start:] + self.rest, b""
-                return self._writer.write(whole[:start]) if start else True
-        return self._writer.write(whole)
+                return whole[:start]
+        return whole
 
 
 class _Collector:
@@ -149,6 +170,27 @@ class _Collector:
 
 class _Typed(msgspec.Struct):
     type: str = ""
+
+
+class _Message:
+    """An event that shows the response."""
+
+    def __init__(self, fields: dict[str, msgspec.Raw], response: dict[str, msgspec.Raw]) -> None:
+        self._fields = fields
+        self.response = response
+
+    @classmethod
+    def read(cls, event: bytes) -> "_Message | None":
+        """Return the message of an event; None if it shows no response."""
+        fields = _read_object(_data_of(event)) if b'"response"' in event else None
+        response = _read_object(bytes(fields["response"])) if fields and {"type", "response"} <= fields.keys() else None
+        return None if fields is None or response is None else cls(fields, response)
+
+    def write(self, response: Mapping[str, Any]) -> bytes:
+        """Return the event with another response."""
+        kind = bytes(self._fields["type"]).strip(b'"')
+        data = msgspec.json.encode({**self._fields, "response": response})
+        return b"event: " + kind + b"\ndata: " + data + b"\n\n"
 
 
 _read_type = msgspec.json.Decoder(_Typed).decode

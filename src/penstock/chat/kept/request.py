@@ -48,6 +48,16 @@ class Continued(NamedTuple):
     added_bytes: int
     """Bytes of the items that were added."""
 
+    @property
+    def response_id(self) -> str:
+        """Return the id under which the response is kept."""
+        return self.ask.reply_id.replace("-", "_")
+
+
+def has_references(ask: Ask) -> bool:
+    """Return whether the input may refer to kept items."""
+    return b"item_reference" in bytes(ask.fields.get("input", b""))
+
 
 def read_keep_request(ask: Ask, *, is_on: bool) -> KeepRequest:
     """Return the wishes of a request. Raise `InvalidRequest` for those that this server does not fulfil."""

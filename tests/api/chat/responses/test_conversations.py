@@ -156,7 +156,7 @@ async def test_a_cached_answer_is_kept_and_continued(start):
     async with chatting(start, f"{KEEP}cache_mb = 64\n") as chat:
         first, again = await create(chat), await create(chat)
         assert len(chat.double.requests) == 1
-        assert first.id == again.id
+        assert first.id != again.id
         streamed = [(await stream(chat))[-1].response for _ in range(2)]
         assert len(chat.double.requests) == 2
         assert all([await is_kept(chat, response.id) for response in (first, *streamed)])

@@ -147,7 +147,7 @@ async def test_ids_of_kept_responses_are_not_the_callers_choice(kept):
     ids = {(await continue_conversation(kept, MINE, ask_of(input="Hi"), WANTED)).ask.reply_id for _ in range(3)}
     assert len(ids) == 3
     wanted = KeepRequest(store=True, is_explicit=False, previous_id="resp_a", is_background=False)
-    body = await Keeping(kept, MINE, b'"Hi"', wanted).keep_whole(json.dumps(answer()).encode())
+    body = await Keeping(kept, MINE, "resp_a", b'"Hi"', wanted).keep_whole(json.dumps(answer()).encode())
     assert json.loads(body)["store"] is False
 
 
@@ -155,24 +155,22 @@ async def test_ids_of_kept_responses_are_not_the_callers_choice(kept):
 
 
 async def test_a_whole_response_is_kept_and_says_so(kept):
-    body = await Keeping(kept, MINE, b'"Hi"', WANTED).keep_whole(json.dumps(answer(store=False)).encode())
+    body = await Keeping(kept, MINE, "resp_a", b'"Hi"', WANTED).keep_whole(json.dumps(answer(store=False)).encode())
     assert json.loads(body)["store"] is True
     assert (await kept.find(MINE, "resp_a")).body == body
 
 
 async def test_a_response_that_is_not_to_be_kept_is_not(kept):
     wanted = KeepRequest(store=False, is_explicit=False, previous_id=None, is_background=False)
-    body = await Keeping(kept, MINE, b'"Hi"', wanted).keep_whole(json.dumps(answer()).encode())
+    body = await Keeping(kept, MINE, "resp_a", b'"Hi"', wanted).keep_whole(json.dumps(answer()).encode())
     assert json.loads(body)["store"] is False
     with pytest.raises(ResponseNotFound):
         await kept.find(MINE, "resp_a")
 
 
-@pytest.mark.parametrize(
-    "odd", [{"id": "an id\n"}, {"status": "odd"}, {"output": [{"text": "x" * (1 << 20)}]}, {"id": None}]
-)
+@pytest.mark.parametrize("odd", [{"status": "odd"}, {"status": None}, {"output": [{"text": "x" * (1 << 20)}]}])
 async def test_a_response_that_cannot_be_kept_is_answered_and_says_so(kept, odd):
-    body = await Keeping(kept, MINE, b'"Hi"', WANTED).keep_whole(json.dumps(answer(**odd)).encode())
+    body = await Keeping(kept, MINE, "resp_a", b'"Hi"', WANTED).keep_whole(json.dumps(answer(**odd)).encode())
     assert json.loads(body)["store"] is False
 
 
@@ -192,33 +190,38 @@ class Collected:
         pass
 
 
-BEFORE = (
-    event("response.created", response=answer(status="in_progress"))
-    + event("response.output_text.delta", delta='the event "type": "response.completed" ends it\n\n')
-    + COMMENT
-)
+BEGINNING = event("response.created", sequence_number=0, response=answer(status="in_progress"))
+MIDDLE = event("response.output_text.delta", delta='"response": the event "response.completed" ends it\n\n') + COMMENT
 
 
 @pytest.mark.parametrize("kind", ["completed", "incomplete", "failed"])
 @pytest.mark.parametrize("line_end", [b"\n", b"\r\n"])
 @given(cuts=some.lists(some.integers(0, 800), max_size=6))
 def test_only_the_last_event_is_held_wherever_the_pieces_are_cut(kind, line_end, cuts):
-    before = BEFORE.replace(b"\n", line_end)
-    last = event(f"response.{kind}", response=answer(status=kind)).replace(b"\n", line_end)
-    stream, caller = before + last, Collected()
-    holder = LastEventHolder(caller)
+    last = event(f"response.{kind}", response=answer(status=kind))
+    beginning, middle, last = (part.replace(b"\n", line_end) for part in (BEGINNING, MIDDLE, last))
+    stream, caller = beginning + middle + last, Collected()
+    holder = LastEventHolder(caller, lambda response: {**response, "id": "resp_own"})
     places = [0, *sorted(min(cut, len(stream)) for cut in cuts), len(stream)]
     for start, end in pairwise(places):
         holder.write(stream[start:end])
-    assert caller.data == before
+    assert caller.data.endswith(middle)
+    name, data = caller.data.removesuffix(middle).strip().split(b"\n")
+    assert name == b"event: response.created"
+    shown = json.loads(data.removeprefix(b"data: "))
+    assert shown == {
+        "type": "response.created",
+        "sequence_number": 0,
+        "response": answer(status="in_progress", id="resp_own"),
+    }
     assert holder.held == last
     holder.release()
-    assert caller.data == stream
+    assert caller.data.endswith(middle + last)
 
 
 async def test_the_last_event_says_that_the_response_is_kept(kept):
     last = event("response.completed", sequence_number=9, response=answer(store=False))
-    sent = await Keeping(kept, MINE, b'"Hi"', WANTED).keep_last(last)
+    sent = await Keeping(kept, MINE, "resp_a", b'"Hi"', WANTED).keep_last(last)
     name, data = sent.removesuffix(b"\n\n").split(b"\n")
     assert name == b"event: response.completed"
     message = json.loads(data.removeprefix(b"data: "))
