@@ -179,7 +179,7 @@ async def test_a_conversation_that_is_too_long(stage, vendor):
     model = "claude-too-long" if vendor == "claude" else "gemini-context"
     with pytest.raises(openai.BadRequestError) as caught:
         await stage.create(model)
-    assert caught.value.code == "context_length_exceeded"
+    assert (caught.value.code, caught.value.param) == ("context_length_exceeded", "input")
 
 
 # -- limits and costs
