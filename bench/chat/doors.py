@@ -52,6 +52,8 @@ PAUSES: Final = {"plain": 4, "paced": 4, "burst": 0}
 """Milliseconds between the chunks of a stream."""
 CONNECTIONS: Final = 16
 PATIENCE: Final = 60
+FIRST_SECONDS: Final = 10
+"""Time in which a route must answer rightly once its proxy listens."""
 SLOW: Final = 4
 """The share of a portion that a slow peer is asked: one in so many."""
 
@@ -90,9 +92,9 @@ def make_body(door: str, model: str, kind: str, words: int) -> dict[str, Any]:
         case "messages":
             return {"model": model, "max_tokens": 1024, "messages": turns, "metadata": {"user_id": kind}, **rest}
         case "responses":
-            return {"model": model, "input": turns, "store": False, "user": kind, **rest}
+            return {"model": model, "max_output_tokens": 1024, "input": turns, "store": False, "user": kind, **rest}
         case _:
-            return {"model": model, "messages": turns, "user": kind, **rest}
+            return {"model": model, "max_tokens": 1024, "messages": turns, "user": kind, **rest}
 
 
 def make_request(door: Door, name: str, kind: str, words: int) -> bytes:
@@ -236,7 +238,7 @@ def ask_portion(cell: Cell, kind: str, requests: int) -> float:
 
 def await_first(cell: Cell) -> None:
     """Wait until a route answers as it should."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + FIRST_SECONDS
     while True:
         try:
             for kind in KINDS:

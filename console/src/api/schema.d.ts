@@ -280,6 +280,48 @@ export interface components {
             data: components["schemas"]["ChatModel"][];
         };
         /**
+         * ChatResponse
+         * @description OpenAI's response object; vendors may add fields.
+         */
+        ChatResponse: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "response";
+            /** Created At */
+            created_at: number;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "in_progress" | "completed" | "incomplete" | "failed" | "cancelled";
+            /** Model */
+            model: string;
+            /** Output */
+            output: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * Usage
+             * @default null
+             */
+            usage: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Error
+             * @default null
+             */
+            error: {
+                [key: string]: unknown;
+            } | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * Cost
          * @description Decimal strings of USD; null where the price is not known.
          */
@@ -293,6 +335,24 @@ export interface components {
              * @constant
              */
             currency: "USD";
+        };
+        /**
+         * DeletedResponse
+         * @description The id of a response that was deleted.
+         */
+        DeletedResponse: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "response";
+            /**
+             * Deleted
+             * @constant
+             */
+            deleted: true;
         };
         /**
          * DeliveryAttempt
@@ -1213,6 +1273,27 @@ export interface components {
          * @enum {string}
          */
         Reason: "asked" | "gone" | "failing";
+        /**
+         * ResponseItemPage
+         * @description One page of input items. Send `last_id` as `after` to get the next page.
+         */
+        ResponseItemPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: {
+                [key: string]: unknown;
+            }[];
+            /** First Id */
+            first_id: string;
+            /** Last Id */
+            last_id: string;
+            /** Has More */
+            has_more: boolean;
+        };
         /**
          * Role
          * @description The role of an output.

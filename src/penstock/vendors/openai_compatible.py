@@ -1,7 +1,8 @@
 """`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and all others with this dialect."""
 
 from collections.abc import Sequence
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Raw
@@ -9,11 +10,15 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
+from penstock.vendor_api.chat_extensions import plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock.vendor_api.responses_reply import ResponsesTranslation
 from penstock.vendor_api.responses_request import adapt_request, translate_request
 
+OPENAI_HOST: Final = "api.openai.com"
+"""It refuses unknown fields and the older name of the token limit, which most others know alone."""
+MAX_STOPS: Final = 4
 LIMITS = ("max_tokens", "max_completion_tokens")
 _WITH_USAGE = Raw(b'{"include_usage":true}')
 _encode = msgspec.json.Encoder().encode
@@ -22,7 +27,9 @@ _encode = msgspec.json.Encoder().encode
 class OpenAICompatibleOptions(ChatOptions):
     """Settings of `[vendors.NAME]` with type `openai_compatible`."""
 
-    base_url: str = Field(default="https://api.openai.com/v1", description="what `/chat/completions` is appended to")
+    base_url: str = Field(
+        default="https://api.openai.com/v1", description="what the path of an endpoint is appended to"
+    )
     organization: str | None = Field(default=None, description="sent as `OpenAI-Organization`")
     project: str | None = Field(default=None, description="sent as `OpenAI-Project`")
     limit_name: Literal["as_sent", "max_tokens", "max_completion_tokens"] = Field(
@@ -32,6 +39,12 @@ class OpenAICompatibleOptions(ChatOptions):
         default=None, ge=1, description="token limit of requests that set none; some servers would never stop"
     )
     developer_role: bool = Field(default=True, description="false: `developer` messages are sent as `system`")
+    reasoning_content: bool = Field(
+        default=False, description="true: send earlier reasoning back, as DeepSeek and others want it in tool loops"
+    )
+    reasoning_effort: bool = Field(
+        default=True, description="false: leave the effort that callers of other dialects ask for out"
+    )
     stream_usage: bool = Field(default=True, description="false: the vendor does not support `stream_options`")
     responses: bool = Field(default=False, description="true: requests go to `/responses`, in the Responses dialect")
     encrypted_reasoning: bool = Field(
@@ -62,6 +75,7 @@ class OpenAICompatible(RemoteChat):
         self.dialect = Dialect.RESPONSES if options.responses else Dialect.CHAT
         self._names: dict[str, Raw] = {}
         """Names of the routes' models, encoded as JSON once."""
+        self._is_openai = urlsplit(options.base_url).hostname == OPENAI_HOST
         self._adapts = (
             options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
         )
@@ -71,11 +85,15 @@ class OpenAICompatible(RemoteChat):
         if self.options.responses:
             return self._respond(ask, model)
         fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
+        messages = plain_messages(ask, keep_reasoning=self.options.reasoning_content)
+        if messages is not None:
+            fields["messages"] = messages
         if ask.stream:
             self._ask_usage(fields)
+        left_out = self._fit(fields) if ask.is_translated else ()
         if self._adapts:
             self._adapt(fields)
-        return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+        return Call("POST", "/chat/completions", self._headers, body=_encode(fields), left_out=left_out)
 
     def embed(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields with the vendor's name for the model."""
@@ -118,6 +136,21 @@ class OpenAICompatible(RemoteChat):
             )
         else:
             fields["stream_options"] = _WITH_USAGE
+
+    def _fit(self, fields: dict[str, Raw]) -> tuple[str, ...]:
+        """Remove what this vendor refuses from a request that came in another dialect, and return the names."""
+        left_out: list[str] = []
+        if self._is_openai:
+            left_out += ["top_k"] if fields.pop("top_k", None) is not None else []
+            stops = msgspec.json.decode(fields["stop"], type=list[Raw]) if "stop" in fields else []
+            if len(stops) > MAX_STOPS:
+                fields["stop"] = Raw(_encode(stops[:MAX_STOPS]))
+                left_out.append("stop_sequences")
+            if "max_tokens" in fields and self.options.limit_name == "as_sent":
+                fields["max_completion_tokens"] = fields.pop("max_tokens")
+        if not self.options.reasoning_effort and fields.pop("reasoning_effort", None) is not None:
+            left_out.append("reasoning_effort")
+        return tuple(left_out)
 
     def _adapt(self, fields: dict[str, Raw]) -> None:
         options = self.options

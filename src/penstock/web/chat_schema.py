@@ -3,10 +3,10 @@
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
-CHAT_ENDPOINTS: Final = (CHAT_PATH,)
+MESSAGES_PATH: Final = "/v1/messages"
+RESPONSES_PATH: Final = "/v1/responses"
+CHAT_ENDPOINTS: Final = (CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH)
 """Paths that answer a chat, one for each dialect that this server speaks."""
-
-
 EMBEDDING_PATH: Final = "/llm/embeddings"
 EMBEDDING_ENDPOINTS: Final = (EMBEDDING_PATH,)
 
@@ -48,6 +48,7 @@ CHAT_REQUEST: dict[str, Any] = {
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
 }
 
+TOKENS = {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}}
 EMBEDDING_REQUEST: dict[str, Any] = {
     "type": "object",
     "required": ["model", "input"],
@@ -60,8 +61,8 @@ EMBEDDING_REQUEST: dict[str, Any] = {
             "anyOf": [
                 {"type": "string", "minLength": 1},
                 {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "string", "minLength": 1}},
-                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
-                {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "array", "minItems": 1}},
+                TOKENS,
+                {"type": "array", "minItems": 1, "maxItems": 2048, "items": TOKENS},
             ],
         },
         "encoding_format": _optional(
@@ -71,4 +72,23 @@ EMBEDDING_REQUEST: dict[str, Any] = {
         "user": _optional(TEXT),
     },
     "example": {"model": "minilm-l6", "input": ["What is a penstock?"]},
+}
+RESPONSES_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input"],
+    "additionalProperties": True,
+    "description": "OpenAI's Responses request. Other fields are passed on or translated where that is possible.",
+    "properties": {
+        "model": CHAT_REQUEST["properties"]["model"],
+        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "items": {"type": "object"}}]},
+        "instructions": _optional(TEXT),
+        "stream": _optional({"type": "boolean"}),
+        "max_output_tokens": _optional({"type": "integer", "minimum": 1}),
+        "temperature": _optional({"type": "number", "minimum": 0, "maximum": 2}),
+        "top_p": _optional({"type": "number", "minimum": 0, "maximum": 1}),
+        "tools": _optional({"type": "array"}),
+        "reasoning": _optional({"type": "object"}),
+        "text": _optional({"type": "object"}),
+    },
+    "example": {"model": "fast-chat", "input": "What is a penstock?"},
 }

@@ -7,6 +7,7 @@ from typing import Final
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
 from penstock.chat.doors.embeddings import EmbeddingsDoor
+from penstock.chat.doors.messages.door import MessagesDoor
 from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.domain.chat import Dialect
 
@@ -14,20 +15,21 @@ DOORS: Final[Mapping[Dialect, Door]] = {
     Dialect.CHAT: CompletionsDoor(),
     Dialect.EMBEDDINGS: EmbeddingsDoor(),
     Dialect.RESPONSES: ResponsesDoor(),
+    Dialect.MESSAGES: MessagesDoor(),
 }
 PATHS: Final[Mapping[str, Door]] = {
     path: DOORS[dialect]
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
         Dialect.EMBEDDINGS: ("/llm/embeddings", "/v1/embeddings", "/llm/v1/embeddings"),
-        Dialect.RESPONSES: ("/llm/responses", "/v1/responses", "/llm/v1/responses"),
+        Dialect.RESPONSES: ("/v1/responses", "/llm/v1/responses", "/llm/responses"),
+        Dialect.MESSAGES: ("/v1/messages", "/llm/v1/messages", "/llm/messages"),
     }.items()
     for path in paths
 }
-_MESSAGES: Final = re.compile("(?:/llm)?/v1/messages(?:/|$)")
+_MESSAGES: Final = re.compile("/+(?:llm/+)?(?:v1/+)?messages(?:/|$)")
 
 
 def find_door(path: str) -> Door:
     """Return the door whose clients read an error at this path. Most dialects have OpenAI's error shape."""
-    is_messages = _MESSAGES.match(path) is not None and Dialect.MESSAGES in DOORS
-    return DOORS[Dialect.MESSAGES if is_messages else Dialect.CHAT]
+    return DOORS[Dialect.MESSAGES if _MESSAGES.match(path) else Dialect.CHAT]

@@ -63,6 +63,12 @@ def learn_template(payload: bytes, text: str, *, keep_usage: bool) -> TextTempla
     return TextTemplate(before, after, before.replace(USAGE, b""), after.replace(USAGE, b""))
 
 
+def learn_text(event: bytes, text: str) -> TextTemplate | None:
+    """Return the template of a whole event that holds this text and passes unchanged; None if its place is unclear."""
+    found = _find_text(event, text) if event.endswith(b"\n\n") else None
+    return None if found is None else TextTemplate(*found, *found)
+
+
 class FramedTemplate:
     """The bytes around the text of an event in one dialect; `frame` writes the text as an event of another."""
 
@@ -127,10 +133,16 @@ class FramedTemplate:
 
 def learn_frame(name: bytes, payload: bytes, text: str, frame: Callable[[bytes], bytes]) -> FramedTemplate | None:
     """Return the template of an event that holds this text; None if the position of the text is unclear."""
+    found = _find_text(payload, text)
+    return None if found is None else FramedTemplate(name, *found, frame)
+
+
+def _find_text(event: bytes, text: str) -> tuple[bytes, bytes] | None:
+    """Return the bytes before and after a text in an event; None if its position is unclear."""
     if not text or not text.isascii():
         return None
     written = b'"%b"' % text.encode()
-    if not _is_plain_ascii(written[1:-1]) or payload.count(written) != 1:
+    if not _is_plain_ascii(written[1:-1]) or event.count(written) != 1:
         return None
-    before, _, after = payload.partition(written)
-    return FramedTemplate(name, before + b'"', b'"' + after, frame)
+    before, _, after = event.partition(written)
+    return before + b'"', b'"' + after

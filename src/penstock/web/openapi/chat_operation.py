@@ -1,4 +1,4 @@
-"""The OpenAPI operations of `POST /llm/chat/completions` and `/llm/embeddings`, which FastAPI does not serve."""
+"""The OpenAPI operations of the doors of chat, which FastAPI does not serve."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.web.auth import signed_in
-from penstock.web.chat_schema import CHAT_REQUEST, EMBEDDING_REQUEST
+from penstock.web.chat_schema import CHAT_REQUEST, EMBEDDING_REQUEST, RESPONSES_REQUEST
 from penstock.web.responses import success
 
 TEXT = {"type": "string"}
@@ -26,6 +26,7 @@ HEADERS = {
     "x-penstock-vendor": {"description": "the vendor that answered", "schema": TEXT},
     "x-penstock-overhead-ms": {"description": "the gateway's own share of the time", "schema": TEXT},
     "x-penstock-cost": {"description": "USD; of answers that are not streamed, if the price is known", "schema": TEXT},
+    "x-penstock-left-out": {"description": "fields of the request that the vendor did not get", "schema": TEXT},
     "x-penstock-cache": {"description": "`hit` or `miss`, where there is a response cache", "schema": TEXT},
 }
 
@@ -46,28 +47,41 @@ ERRORS: tuple[type[PenstockError], ...] = (
 
 
 def describe_chat() -> dict[str, Any]:
-    """Return the OpenAPI operation."""
-    answered = success("The completion, or with `stream` its chunks.", "ChatCompletion", headers=HEADERS)
-    answered["content"]["text/event-stream"] = {"schema": TEXT}
-    responses = signed_in(*ERRORS, TooManyStreams)
-    return {
-        "tags": ["Chat"],
-        "summary": "Chat",
-        "description": "Chat with any OpenAI client. Also at `/v1/chat/completions`.",
-        "operationId": "complete_chat",
-        "requestBody": {"required": True, "content": {"application/json": {"schema": CHAT_REQUEST}}},
-        "responses": {str(status): response for status, response in ({200: answered} | responses).items()},
-    }
+    """Return the OpenAPI operation of chat completions."""
+    answered = _stream(success("The completion, or with `stream` its chunks.", "ChatCompletion", headers=HEADERS))
+    words = ("Chat", "Chat with any OpenAI client. Also at `/v1/chat/completions`.", "complete_chat")
+    return _describe(words, CHAT_REQUEST, answered, TooManyStreams)
+
+
+def describe_responses() -> dict[str, Any]:
+    """Return the OpenAPI operation of responses."""
+    answered = _stream(success("The response, or with `stream` its events.", "ChatResponse", headers=HEADERS))
+    words = ("Responses", "Chat with clients of OpenAI's Responses, such as Codex.", "create_response")
+    return _describe(words, RESPONSES_REQUEST, answered, TooManyStreams)
 
 
 def describe_embeddings() -> dict[str, Any]:
     """Return the OpenAPI operation of embeddings."""
     answered = success("The vectors, in the order of the texts.", "EmbeddingList", headers=HEADERS)
+    words = ("Embeddings", "Get embeddings with any OpenAI client. Also at `/v1/embeddings`.", "create_embeddings")
+    return _describe(words, EMBEDDING_REQUEST, answered)
+
+
+def _stream(answered: dict[str, Any]) -> dict[str, Any]:
+    return answered | {"content": answered["content"] | {"text/event-stream": {"schema": TEXT}}}
+
+
+def _describe(
+    words: tuple[str, str, str], request: dict[str, Any], answered: dict[str, Any], *errors: type[PenstockError]
+) -> dict[str, Any]:
+    """Return an operation; `words` are its summary, its description and its id."""
+    summary, description, name = words
+    responses = {200: answered} | signed_in(*ERRORS, *errors)
     return {
         "tags": ["Chat"],
-        "summary": "Embeddings",
-        "description": "Get embeddings with any OpenAI client. Also at `/v1/embeddings`.",
-        "operationId": "create_embeddings",
-        "requestBody": {"required": True, "content": {"application/json": {"schema": EMBEDDING_REQUEST}}},
-        "responses": {str(status): response for status, response in ({200: answered} | signed_in(*ERRORS)).items()},
+        "summary": summary,
+        "description": description,
+        "operationId": name,
+        "requestBody": {"required": True, "content": {"application/json": {"schema": request}}},
+        "responses": {str(status): response for status, response in responses.items()},
     }
