@@ -2,12 +2,14 @@
 
 import asyncio
 from contextlib import suppress
+from decimal import Decimal
 from typing import Any
 
 import httpx
 import openai
 import pytest
 from chat_steps import chatting
+from conftest import client_of
 from openai_replies import GREETING, PROMPT_TOKENS
 
 from penstock.chat.kept import responses as kept_responses
@@ -195,6 +197,42 @@ async def test_a_background_response_is_canceled_at_its_vendor(chat):
     assert (await chat.client.responses.retrieve(queued.id)).status == "cancelled"
     with pytest.raises(openai.BadRequestError, match="synchronous"):
         await chat.client.responses.cancel((await create(chat)).id)
+
+
+async def test_a_background_response_is_held_settled_and_bounded_like_any_other(start):
+    price = 'price = {input_per_million = "100", output_per_million = "100"}'
+    async with chatting(start, KEEP, price=price) as chat:
+        rich = await chat.server.new_key(budgets={"total": "1"})
+        chat.client = await chat.sign_in(api_key=rich)
+        found = await until_it_ends(chat, (await create(chat, background=True)).id)
+        assert found.status == "completed"
+        await chat.server.gateway.settle_up()
+        async with client_of(chat.server.url, rich) as client:
+            (budget,) = (await client.get("/api/v1/usage")).json()["budgets"]
+        cost = Decimal(found.usage.total_tokens) / 10_000
+        assert (Decimal(budget["spent"]), Decimal(budget["held"])) == (cost, 0)
+        poor = await chat.server.new_key(budgets={"total": "0.0001"})
+        chat.client = await chat.sign_in(api_key=poor, _strict_response_validation=False)  # Codex's code, not the SDK's
+        found = await until_it_ends(chat, (await create(chat, background=True)).id)
+        assert (found.status, found.error.code) == ("failed", "insufficient_quota")
+        assert len(chat.double.requests) == 1
+
+
+async def test_the_memory_of_long_conversations_is_given_back(chat):
+    long = "x" * 200_000
+    first = await create(chat, input=long)
+    second = await create(chat, previous_response_id=first.id)
+    await stream(chat, previous_response_id=second.id)
+    assert sent(chat)[0] == ("user", long)
+    queued = await create(chat, background=True, previous_response_id=second.id)
+    await until_it_ends(chat, queued.id)
+    with pytest.raises(openai.APIStatusError):
+        await create(chat, "nope", previous_response_id=second.id)
+    with pytest.raises(openai.APIStatusError):
+        await create(chat, "status:500", previous_response_id=second.id)
+    async with asyncio.timeout(60):
+        while chat.server.gateway.body_memory.held:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize(
