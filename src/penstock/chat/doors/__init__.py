@@ -7,8 +7,8 @@ from typing import Final
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
 from penstock.chat.doors.embeddings import EmbeddingsDoor
-from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.chat.doors.messages.door import MessagesDoor
+from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.domain.chat import Dialect
 
 DOORS: Final[Mapping[Dialect, Door]] = {
