@@ -13,7 +13,7 @@ _is_plain_ascii: Final = re.compile(rb"[ !#-\[\]-~]*").fullmatch
 _is_usual_wrap: Final = re.compile(rb"(?:event: ?[^\r\n]*\r?\n)?data: ?").fullmatch
 """Match the bytes before the data of an event that has nothing but a name and data."""
 
-_VOLATILE: Final = re.compile(rb'"sequence_number": ?\d+,?|,? ?"obfuscation": ?"[^"\\]*"')
+_VOLATILE: Final = re.compile(rb'"(?:sequence_number": ?\d+,?|obfuscation": ?"[^"\\]*",?)')
 """Match the fields that differ in each event of OpenAI's. Inside a JSON string their quotes would be escaped."""
 
 
