@@ -326,7 +326,7 @@ async def _begin_stream(answer: Answer, attempt: RouteAttempt, incoming: "Incomi
     await incoming.wait_head()
     if not 200 <= incoming.status < 300:
         raise _refuse(attempt.vendor, incoming, await incoming.read_all(MAX_REPLY_BYTES))
-    await attempt.read_first(incoming, answer.ask, _reply_id(settlement), int(settlement.created_at))
+    await attempt.read_first(incoming, answer.ask, _reply_id(answer), int(settlement.created_at))
     settlement.record_first_byte(attempt.called_at)
 
 
@@ -336,16 +336,16 @@ async def _read_answer(answer: Answer, attempt: RouteAttempt, incoming: "Incomin
     if not 200 <= incoming.status < 300:
         raise _refuse(attempt.vendor, incoming, body)
     settlement.record_first_byte(attempt.called_at)
-    whole = (body, answer.ask, _reply_id(settlement), int(settlement.created_at))
+    whole = (body, answer.ask, _reply_id(answer), int(settlement.created_at))
     read_whole = attempt.read_whole
     read = await asyncio.to_thread(read_whole, *whole) if len(body) > MAX_INLINE_BYTES else read_whole(*whole)
     answer.body = read[0]
     settlement.take_whole(*read)
 
 
-def _reply_id(settlement: Settlement) -> str:
+def _reply_id(answer: Answer) -> str:
     """Return an id for a reply without one of its own."""
-    return f"chatcmpl-{settlement.request_id}"
+    return answer.ask.reply_id or f"chatcmpl-{answer.settlement.request_id}"
 
 
 def _prepare(answer: Answer, vendor: ChatVendor, route: Route) -> tuple[Ask, Call]:

@@ -295,7 +295,8 @@ def wrong_type(name: str, expected: str, value: Any) -> InvalidRequest:
     )
 
 
-def _out_of_bounds(name: str, kind: str, side: str, bound: float, value: float) -> InvalidRequest:
+def out_of_bounds(name: str, kind: str, side: str, bound: float, value: float) -> InvalidRequest:
+    """Return the error for a number `above` or `below` its bound. The kind is `integer` or `decimal`."""
     word, sign, code = ("above maximum", "<=", "max") if side == "above" else ("below minimum", ">=", "min")
     return InvalidRequest(
         f"Invalid '{name}': {kind} {word} value. Expected a value {sign} {bound}, but got {value} instead.",
@@ -333,9 +334,9 @@ def _decimal(low: int, high: int) -> Check:
 
 def _bound(name: str, kind: str, value: float, low: int, high: int) -> None:
     if value < low:
-        raise _out_of_bounds(name, kind, "below", low, value)
+        raise out_of_bounds(name, kind, "below", low, value)
     if value > high:
-        raise _out_of_bounds(name, kind, "above", high, value)
+        raise out_of_bounds(name, kind, "above", high, value)
 
 
 def _boolean(name: str, raw: msgspec.Raw) -> Checked:

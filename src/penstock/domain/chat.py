@@ -41,6 +41,8 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     """Headers for a vendor of the same dialect, such as `anthropic-beta`."""
     left_out: tuple[str, ...] = ()
     """Fields of the caller's dialect that a translation cannot express."""
+    reply_id: str = ""
+    """The id of a reply that is kept. Empty: it is made of the request's id, which callers may choose."""
     is_translated: bool = False
     """True if it came in another dialect: then fields that no chat client sends may be in it."""
 

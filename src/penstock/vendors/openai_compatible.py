@@ -27,7 +27,9 @@ _encode = msgspec.json.Encoder().encode
 class OpenAICompatibleOptions(ChatOptions):
     """Settings of `[vendors.NAME]` with type `openai_compatible`."""
 
-    base_url: str = Field(default="https://api.openai.com/v1", description="what `/chat/completions` is appended to")
+    base_url: str = Field(
+        default="https://api.openai.com/v1", description="what the path of an endpoint is appended to"
+    )
     organization: str | None = Field(default=None, description="sent as `OpenAI-Organization`")
     project: str | None = Field(default=None, description="sent as `OpenAI-Project`")
     limit_name: Literal["as_sent", "max_tokens", "max_completion_tokens"] = Field(

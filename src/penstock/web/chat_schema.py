@@ -48,6 +48,7 @@ CHAT_REQUEST: dict[str, Any] = {
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
 }
 
+TOKENS = {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}}
 EMBEDDING_REQUEST: dict[str, Any] = {
     "type": "object",
     "required": ["model", "input"],
@@ -60,8 +61,8 @@ EMBEDDING_REQUEST: dict[str, Any] = {
             "anyOf": [
                 {"type": "string", "minLength": 1},
                 {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "string", "minLength": 1}},
-                {"type": "array", "minItems": 1, "items": {"type": "integer", "minimum": 0}},
-                {"type": "array", "minItems": 1, "maxItems": 2048, "items": {"type": "array", "minItems": 1}},
+                TOKENS,
+                {"type": "array", "minItems": 1, "maxItems": 2048, "items": TOKENS},
             ],
         },
         "encoding_format": _optional(

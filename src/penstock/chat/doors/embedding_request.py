@@ -5,7 +5,15 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from penstock.chat.request import integer, missing_field, parse_field, read_model, split_fields, wrong_type
+from penstock.chat.request import (
+    integer,
+    missing_field,
+    out_of_bounds,
+    parse_field,
+    read_model,
+    split_fields,
+    wrong_type,
+)
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Ask, Dialect
 from penstock.errors import InvalidRequest
 
@@ -87,14 +95,11 @@ def _count_numbers(place: str, tokens: Any) -> int:
         if type(number) is not int:
             raise wrong_type(f"{place}[{index}]", "an integer", number)
         if number < 0:
-            message = f"Invalid '{place}[{index}]': a token is 0 or more, but got {number} instead."
-            raise InvalidRequest(message, param=f"{place}[{index}]", code="integer_below_min_value")
+            raise out_of_bounds(f"{place}[{index}]", "integer", "below", 0, number)
     return len(numbers)
 
 
 def _empty(place: str, kind: str) -> InvalidRequest:
-    return InvalidRequest(
-        f"Invalid '{place}': empty {kind}. Expected {'an' if kind == 'array' else 'a'} {kind} with minimum length 1.",
-        param=place,
-        code=f"empty_{kind}",
-    )
+    code = {"array": "empty_array", "string": "empty_string"}[kind]
+    message = f"Invalid '{place}': empty {kind}. Expected at least one {'item' if kind == 'array' else 'character'}."
+    return InvalidRequest(message, param=place, code=code)

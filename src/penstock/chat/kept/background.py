@@ -3,45 +3,27 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import msgspec
 
 from penstock.chat.answer import Answer
+from penstock.chat.doors.responses.errors import describe_failure
+from penstock.chat.doors.responses.response import ResponseHead
 from penstock.chat.kept.request import Continued, KeepRequest
 from penstock.chat.kept.responses import KeptResponses
-from penstock.domain.chat import Ask
-from penstock.domain.ids import new_id
 from penstock.domain.kept.responses import LEASE_SECONDS, KeptResponse
 from penstock.errors import (
     BodyTooLarge,
     InternalError,
-    InvalidRequest,
     Overloaded,
     PenstockError,
-    RateLimited,
     StoreUnavailable,
 )
 
 MAX_RUNS: Final = 500
 """Background responses that one process runs at a time."""
 RETRY_SECONDS: Final = 1.0
-REPEATED: Final = (
-    *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "prompt_cache_key", "reasoning"),
-    *(
-        "safety_identifier",
-        "service_tier",
-        "temperature",
-        "text",
-        "tool_choice",
-        "tools",
-        "top_p",
-        "truncation",
-        "user",
-    ),
-)
-"""Fields of the request that the response object repeats."""
-USUAL: Final[dict[str, Any]] = {"metadata": {}, "parallel_tool_calls": True, "tool_choice": "auto", "tools": []}
 OpenAnswer: TypeAlias = Callable[[], Awaitable[Answer]]
 Write: TypeAlias = Callable[[], Awaitable[bool]]
 
@@ -67,7 +49,8 @@ class BackgroundResponses:
         """Begin a response. Return it as it is now: queued. `on_end` is called however it ends."""
         try:
             self._check_room()
-            queued = describe_queued(continued.ask, wanted, self._clock())
+            head = ResponseHead(continued.ask, continued.ask.reply_id, int(self._clock()))
+            queued = {**head.write("queued", []), **wanted.describe()}
             kept = await self._kept.begin_background(account_id, queued, continued.given, wanted.previous_id)
         except BaseException:
             on_end()
@@ -96,7 +79,7 @@ class BackgroundResponses:
         try:
             await _insist(end)
         except BodyTooLarge as error:
-            failure = explain(error)
+            failure = describe_failure(error)
             await _insist(lambda: self._kept.fail(kept, failure))
 
     async def _end(self, kept: KeptResponse, wanted: KeepRequest, open_answer: OpenAnswer) -> Write:
@@ -104,51 +87,21 @@ class BackgroundResponses:
         try:
             response = await _answer(open_answer)
         except PenstockError as error:
-            failure = explain(error)
+            failure = describe_failure(error)
         except Exception:
             log.exception("a background response failed")
-            failure = explain(InternalError())
+            failure = describe_failure(InternalError())
         else:
             shown = {**response, **wanted.describe(), "id": kept.id}
             return lambda: self._kept.finish(kept, shown)
         return lambda: self._kept.fail(kept, failure)
 
 
-def describe_queued(ask: Ask, wanted: KeepRequest, now: float) -> dict[str, Any]:
-    """Return the response object of a request that has just been accepted."""
-    repeated = {name: ask.field(name) for name in REPEATED if name in ask.fields}
-    return {
-        "id": new_id("resp"),
-        "object": "response",
-        "created_at": int(now),
-        "status": "queued",
-        "model": ask.model,
-        "output": [],
-        "error": None,
-        "incomplete_details": None,
-        "usage": None,
-        "instructions": None,
-        **USUAL,
-        **repeated,
-        **wanted.describe(),
-    }
-
-
-def explain(error: PenstockError) -> dict[str, str]:
-    """Return the error of a response that failed. Clients know few codes."""
-    code = "server_error"
-    if isinstance(error, RateLimited):
-        code = "rate_limit_exceeded"
-    elif isinstance(error, InvalidRequest):
-        code = "invalid_prompt"
-    return {"code": code, "message": error.message}
-
-
-async def _answer(open_answer: OpenAnswer) -> dict[str, Any]:
+async def _answer(open_answer: OpenAnswer) -> dict[str, msgspec.Raw]:
     answer = await open_answer()
     try:
         answer.settlement.settle()
-        return msgspec.json.decode(answer.body or b"", type=dict[str, Any])
+        return msgspec.json.decode(answer.body or b"", type=dict[str, msgspec.Raw])
     finally:
         answer.close()
 

@@ -5,6 +5,8 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
+from penstock.vendor_api.lenient_json import read_json
+
 PREFIXES: Final[Mapping[str, str]] = {
     "message": "msg",
     "reasoning": "rs",
@@ -34,6 +36,9 @@ class _Identified(msgspec.Struct):
     type: str | None = None
 
 
+_read_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_EMPTY: Final = (b"null", b"[]", b'""')
 _read_output = msgspec.json.Decoder(_Output).decode
 _read_raw = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _identify = msgspec.json.Decoder(_Identified).decode
@@ -49,6 +54,24 @@ def as_items(given: bytes | msgspec.Raw) -> list[msgspec.Raw]:
 def output_items(body: bytes) -> list[msgspec.Raw]:
     """Return the output items of a response object."""
     return _read_output(body).output
+
+
+def repeat_output(body: bytes) -> list[msgspec.Raw]:
+    """Return the output items of a response object as input of another request.
+
+    They have no ids, by which a vendor would look for them. Reasoning that nobody can read is left out.
+    """
+    found: list[msgspec.Raw] = []
+    for item in output_items(body):
+        fields = _read_fields(item)
+        fields.pop("id", None)
+        if bytes(fields.get("type", b"")) != b'"reasoning"' or _is_readable(fields):
+            found.append(msgspec.Raw(_encode(fields)))
+    return found
+
+
+def _is_readable(fields: Mapping[str, msgspec.Raw]) -> bool:
+    return any(bytes(fields.get(name, b"null")) not in _EMPTY for name in ("encrypted_content", "content"))
 
 
 def output_ids(body: bytes) -> list[str]:
@@ -70,7 +93,7 @@ def references(items: Sequence[msgspec.Raw]) -> dict[str, int]:
 def show(given: bytes, response_id: str) -> list[dict[str, Any]]:
     """Return the input items of a response as the API shows them, each with an id and a type."""
     own = response_id.rpartition("_")[2]
-    return [_show(msgspec.json.decode(item), own, place) for place, item in enumerate(as_items(given))]
+    return [_show(read_json(bytes(item)), own, place) for place, item in enumerate(as_items(given))]
 
 
 def cut_page(shown: Sequence[dict[str, Any]], after: str | None, limit: int) -> ItemPage | None:

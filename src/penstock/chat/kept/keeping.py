@@ -2,7 +2,8 @@
 
 import logging
 import re
-from typing import Any, Final, cast
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -11,7 +12,6 @@ from penstock.chat.kept.request import KeepRequest
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.replies.sse import COMMENT
 from penstock.chat.replies.stream import ResponseWriter
-from penstock.domain.kept.responses import ResponseStatus
 from penstock.errors import PenstockError
 
 LAST: Final = (b"response.completed", b"response.incomplete", b"response.failed")
@@ -41,10 +41,11 @@ class Keeping:
         last = _EVENT.match(events)
         event = events if last is None else last[0]
         message = _read_object(_data_of(event))
-        if message is None or not isinstance(message.get("response"), dict):
+        response = None if message is None else _read_object(bytes(message.get("response", b"")))
+        if message is None or response is None:
             return events
-        message["response"] = await self._keep(message["response"])
-        kind = str(message["type"]).encode()
+        kind = bytes(message["type"]).strip(b'"')
+        message["response"] = msgspec.Raw(msgspec.json.encode(await self._keep(response)))
         return b"event: " + kind + b"\ndata: " + msgspec.json.encode(message) + b"\n\n" + events[len(event) :]
 
     async def pour(self, stream: AnswerStream, writer: ResponseWriter) -> None:
@@ -67,15 +68,15 @@ class Keeping:
         holder.write(events)
         return passed.data + (await self.keep_last(holder.held) if holder.held else holder.rest)
 
-    async def _keep(self, response: dict[str, Any]) -> dict[str, Any]:
+    async def _keep(self, response: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
         """Keep a response. Return it with what became of it: an answer is never lost for want of a place."""
         shown = {**response, **self._wanted.describe()}
         try:
-            if not self._wanted.store or shown.get("status") not in set(ResponseStatus):
-                return {**shown, "store": False}
+            if not self._wanted.store:
+                return shown
             await self._kept.keep(self._account_id, shown, self._given, self._wanted.previous_id)
         except PenstockError as error:
-            fields = {"account": self._account_id, "response": str(shown.get("id")), "reason": error.message}
+            fields = {"account": self._account_id, "reason": error.message}
             log.warning("a response was not kept; it is answered nevertheless", extra={"fields": fields})
             return {**shown, "store": False}
         return shown
@@ -168,9 +169,12 @@ def _data_of(event: bytes) -> bytes:
     return b"\n".join(lines)
 
 
-def _read_object(data: bytes) -> dict[str, Any] | None:
+_read_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def _read_object(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """Return the fields of an object, unparsed; None if it is none."""
     try:
-        found = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError):
+        return _read_fields(data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return None
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else None

@@ -6,13 +6,16 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import structs
 
+from penstock.chat.doors.responses.reader import refuse_kept
 from penstock.chat.kept import items
 from penstock.chat.kept.responses import KeptResponses
 from penstock.domain.chat import Ask, guess_tokens
+from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
 
-FIELDS: Final = ("store", "previous_response_id", "background", "conversation")
-HOW_TO: Final = "Send the whole conversation in `input` and `store: false`, or ask the operator to have responses kept."
+FIELDS: Final = ("store", "previous_response_id", "background")
+_SEALED: Final = msgspec.Raw(b'"reasoning.encrypted_content"')
+_read_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
 _FALSE: Final = msgspec.Raw(b"false")
 _encode = msgspec.json.Encoder().encode
 
@@ -52,11 +55,8 @@ def read_keep_request(ask: Ask, *, is_on: bool) -> KeepRequest:
     previous_id = ask.field("previous_response_id")
     if previous_id is not None and not isinstance(previous_id, str):
         raise InvalidRequest("`previous_response_id` is a text, the id of a response.", param="previous_response_id")
-    if "conversation" in ask.fields:
-        message = "`conversation` is not supported: continue a response with `previous_response_id`."
-        raise InvalidRequest(message, param="conversation", code="unsupported_parameter")
     if not is_on:
-        _refuse_keeping(store=store is True, background=background is True, previous_id=previous_id)
+        refuse_kept(ask.fields)
         return KeepRequest(store=False, is_explicit=False, previous_id=None, is_background=False)
     if background and store is False:
         raise InvalidRequest("A response in the background has to be kept: send no `store: false`.", param="store")
@@ -76,18 +76,26 @@ async def continue_conversation(kept: KeptResponses, account_id: str, ask: Ask, 
     history = [] if wanted.previous_id is None else await kept.history(account_id, wanted.previous_id)
     fields = {name: raw for name, raw in ask.fields.items() if name not in FIELDS}
     fields["store"] = _FALSE  # a vendor that speaks this dialect is to keep nothing
+    if wanted.store and "reasoning" in fields:
+        fields["include"] = _include_seals(fields.get("include"))  # else it could not be sent to the vendor again
     fields["input"] = joined = msgspec.Raw(_encode(history + given) if history else own)
     added = max(0, len(memoryview(joined)) - (0 if raw is None else len(memoryview(raw))))
-    whole = structs.replace(ask, fields=fields, size=ask.size + added, prompt=guess_tokens(joined))
+    whole = structs.replace(
+        ask,
+        fields=fields,
+        size=ask.size + added,
+        prompt=ask.prompt + guess_tokens(joined) - (0 if raw is None else guess_tokens(raw)),
+        reply_id=new_id("resp").replace("_", "-"),
+    )
     return Continued(whole, own, added)
 
 
-def _refuse_keeping(*, store: bool, background: bool, previous_id: str | None) -> None:
-    asked = {"store": store, "background": background, "previous_response_id": previous_id is not None}
-    for name, is_asked in asked.items():
-        if is_asked:
-            message = f"`{name}` is not supported: this server keeps no responses. {HOW_TO}"
-            raise InvalidRequest(message, param=name, code="unsupported_parameter")
+def _include_seals(raw: msgspec.Raw | None) -> msgspec.Raw:
+    """Return the list `include` with encrypted reasoning."""
+    if raw is not None and not bytes(raw).startswith(b"["):
+        return raw  # the vendor says what is wrong with it
+    found = [] if raw is None else _read_list(raw)
+    return msgspec.Raw(_encode(found if _SEALED in found else [*found, _SEALED]))
 
 
 def _read_flag(ask: Ask, name: str) -> bool | None:

@@ -20,7 +20,7 @@ from penstock.domain.kept.responses import (
     KeptResponse,
     ResponseStatus,
 )
-from penstock.errors import BodyTooLarge, InvalidRequest, ResponseNotFound, StoreUnavailable
+from penstock.errors import BodyTooLarge, InvalidRequest, ResponseNotFound, StoreUnavailable, VendorFailed
 from penstock.store.database import Connection, Database
 from penstock.store.queries.chat import response_rows
 from penstock.store.queries.chat.response_rows import RunLease
@@ -32,6 +32,17 @@ RunKey: TypeAlias = tuple[str, str]
 """The account and the id of a background response."""
 
 log = logging.getLogger(__name__)
+
+
+class _Head(msgspec.Struct):
+    """The fields of a response object that are read."""
+
+    id: str
+    status: ResponseStatus
+    model: str = ""
+
+
+_decode_head = msgspec.json.Decoder(_Head).decode
 
 
 class KeptResponses:
@@ -117,7 +128,7 @@ class KeptResponses:
         found: list[msgspec.Raw] = []
         for turn in response_rows.turns(connection, account_id, [link.id for link in reversed(links)]):
             found += items.as_items(turn.input)
-            found += items.output_items(turn.body)
+            found += items.repeat_output(turn.body)
         return found
 
     async def resolve(self, account_id: str, given: Sequence[msgspec.Raw]) -> list[msgspec.Raw]:
@@ -163,7 +174,7 @@ class KeptResponses:
         ended = self._record(kept.account_id, {**response, "id": kept.id}, kept.input, kept.previous_id)
         return await self._database.write(response_rows.finish, ended, items.output_ids(ended.body), self._process)
 
-    async def fail(self, kept: KeptResponse, error: dict[str, str]) -> bool:
+    async def fail(self, kept: KeptResponse, error: dict[str, Any]) -> bool:
         """Record that a background response has failed. Return False if it was canceled or deleted meanwhile."""
         return await self._database.write(
             response_rows.finish, kept.end(ResponseStatus.FAILED, error), (), self._process
@@ -227,20 +238,23 @@ class KeptResponses:
         is_background: bool = False,
     ) -> KeptResponse:
         now, body = self._clock(), msgspec.json.encode(response)
+        head = _read_head(body)
         kept = KeptResponse(
             account_id=account_id,
-            id=response["id"],
+            id=head.id,
             created_at=now,
             expires_at=now + self._policy().retention_seconds,
-            status=ResponseStatus(response["status"]),
-            model=str(response.get("model", "")),
+            status=head.status,
+            model=head.model,
             previous_id=previous_id,
             is_background=is_background,
             input=given,
             body=body,
         )
-        if kept.size > self.quota_bytes or not ID.fullmatch(kept.id):
+        if kept.size > self.quota_bytes:
             raise BodyTooLarge(f"The response cannot be kept: an account keeps at most {self.quota_bytes >> 20} MiB.")
+        if not ID.fullmatch(kept.id) or kept.id == previous_id:
+            raise VendorFailed("The response cannot be kept: the vendor gave it no id of its own.")
         return kept
 
     def _lease(self) -> RunLease:
@@ -256,6 +270,13 @@ class KeptResponses:
             "its retention. Send the whole conversation in `input` instead.",
             "previous_response_not_found",
         )
+
+
+def _read_head(body: bytes) -> _Head:
+    try:
+        return _decode_head(body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise VendorFailed(f"The response cannot be kept: {error}.") from None
 
 
 def _refuse(message: str, code: str = "invalid_value") -> InvalidRequest:

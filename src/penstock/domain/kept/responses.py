@@ -21,6 +21,9 @@ ID: Final = re.compile(r"[A-Za-z0-9_-]{1,128}", re.ASCII)
 """Ids that a response or an item can have, also those of vendors that speak Responses."""
 
 
+_read_fields = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
 class ResponseStatus(StrEnum):
     """The states of a response, in OpenAI's words."""
 
@@ -60,9 +63,9 @@ class KeptResponse:
         """Return the number of bytes that count against the account's quota."""
         return len(self.input) + len(self.body)
 
-    def end(self, status: ResponseStatus, error: dict[str, str] | None = None) -> "KeptResponse":
+    def end(self, status: ResponseStatus, error: dict[str, Any] | None = None) -> "KeptResponse":
         """Return the response as it is once its run has ended without an answer."""
-        found: dict[str, Any] = msgspec.json.decode(self.body)
+        found: dict[str, Any] = _read_fields(self.body)
         body = msgspec.json.encode({**found, "status": status.value, "error": error})
         return replace(self, status=status, body=body)
 

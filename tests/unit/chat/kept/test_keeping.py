@@ -66,9 +66,7 @@ def test_where_nothing_is_kept_a_plain_request_passes():
         assert wanted.describe() == {"store": False, "previous_response_id": None, "background": False}
 
 
-@pytest.mark.parametrize(
-    "fields", [{"store": True}, {"background": True}, {"previous_response_id": "resp_a"}, {"conversation": "conv_1"}]
-)
+@pytest.mark.parametrize("fields", [{"store": True}, {"background": True}, {"previous_response_id": "resp_a"}])
 def test_where_nothing_is_kept_each_field_is_refused_by_name(fields):
     (name,) = fields
     with pytest.raises(InvalidRequest) as error:
@@ -91,7 +89,6 @@ def test_where_responses_are_kept_each_is_unless_the_request_says_no():
         ({"previous_response_id": 7}, "previous_response_id"),
         ({"background": True, "store": False}, "store"),
         ({"background": True, "stream": True}, "stream"),
-        ({"conversation": {"id": "conv_1"}}, "conversation"),
     ],
 )
 def test_wrong_and_contradictory_fields_are_refused(fields, param):
@@ -121,6 +118,39 @@ async def test_an_answer_can_be_followed_by_items_that_refer_to_it(kept):
     assert b"item_reference" not in found.given
 
 
+async def test_the_output_comes_back_as_plain_input(kept):
+    """A vendor would look for items by their ids, and for reasoning that it did not keep."""
+    sealed = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"}
+    output = [
+        {"type": "reasoning", "id": "rs_0", "summary": [], "encrypted_content": None},
+        sealed,
+        *answer()["output"],
+    ]
+    await kept.keep(MINE, answer(output=output), b'"Hi"')
+    _, reasoning, message = [json.loads(bytes(item)) for item in await kept.history(MINE, "resp_a")]
+    assert reasoning == {"type": "reasoning", "summary": [], "encrypted_content": "x"}
+    assert message == {"type": "message", "role": "assistant", "content": "done"}
+
+
+async def test_reasoning_is_asked_for_in_a_form_that_can_be_sent_again(kept):
+    for fields, included in (
+        ({}, None),
+        ({"reasoning": {"effort": "low"}}, ["reasoning.encrypted_content"]),
+        ({"reasoning": {}, "include": ["a"]}, ["a", "reasoning.encrypted_content"]),
+        ({"reasoning": {}, "include": ["reasoning.encrypted_content"]}, ["reasoning.encrypted_content"]),
+    ):
+        found = await continue_conversation(kept, MINE, ask_of(input="Hi", **fields), WANTED)
+        assert found.ask.field("include") == included
+
+
+async def test_ids_of_kept_responses_are_not_the_callers_choice(kept):
+    ids = {(await continue_conversation(kept, MINE, ask_of(input="Hi"), WANTED)).ask.reply_id for _ in range(3)}
+    assert len(ids) == 3
+    wanted = KeepRequest(store=True, is_explicit=False, previous_id="resp_a", is_background=False)
+    body = await Keeping(kept, MINE, b'"Hi"', wanted).keep_whole(json.dumps(answer()).encode())
+    assert json.loads(body)["store"] is False
+
+
 # -- whole responses and streams
 
 
@@ -138,7 +168,9 @@ async def test_a_response_that_is_not_to_be_kept_is_not(kept):
         await kept.find(MINE, "resp_a")
 
 
-@pytest.mark.parametrize("odd", [{"id": "an id\n"}, {"status": "odd"}, {"output": [{"text": "x" * (1 << 20)}]}])
+@pytest.mark.parametrize(
+    "odd", [{"id": "an id\n"}, {"status": "odd"}, {"output": [{"text": "x" * (1 << 20)}]}, {"id": None}]
+)
 async def test_a_response_that_cannot_be_kept_is_answered_and_says_so(kept, odd):
     body = await Keeping(kept, MINE, b'"Hi"', WANTED).keep_whole(json.dumps(answer(**odd)).encode())
     assert json.loads(body)["store"] is False

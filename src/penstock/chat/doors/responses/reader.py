@@ -25,14 +25,17 @@ CHECKS: Final[Mapping[str, request.Check]] = {
     "top_p": request.USUAL["top_p"],
 }
 """Checks of the fields besides model and input; all other fields are checked where they are translated."""
+UNSUPPORTED: Final[Mapping[str, str]] = {
+    "conversation": "Send the whole conversation in 'input', or continue a response where responses are kept.",
+    "prompt": "Send the text in 'instructions' and 'input'.",
+}
+"""Fields that need conversations or prompts to be stored here, each with advice."""
 KEPT: Final[Mapping[str, str]] = {
     "background": "Leave it out, or send false: the answer comes with the reply.",
-    "conversation": "Send the whole conversation in 'input'.",
     "previous_response_id": "Send the whole conversation in 'input', with the items of earlier replies.",
-    "prompt": "Send the text in 'instructions' and 'input'.",
     "store": "Leave it out, or send false.",
 }
-"""Fields that need responses or prompts to be stored here, each with advice."""
+"""Fields that need responses to be kept, each with advice where they are not."""
 
 
 def read(body: bytes) -> Ask:
@@ -41,7 +44,7 @@ def read(body: bytes) -> Ask:
     model = request.read_model(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
-    refuse_kept(fields)
+    _refuse(fields, UNSUPPORTED, "nothing of the kind is stored here")
     prompt = _check_input(fields) + _measure_instructions(fields)
     limit = fields.get("max_output_tokens")
     return Ask(
@@ -56,14 +59,18 @@ def read(body: bytes) -> Ask:
 
 
 def refuse_kept(fields: Mapping[str, msgspec.Raw]) -> None:
-    """Raise for a request that needs responses to be stored: none are."""
-    for name in KEPT.keys() & fields.keys():
-        if bytes(memoryview(fields[name])[:6]) != b"false":
+    """Raise for a request that needs responses to be kept: none are."""
+    _refuse(fields, KEPT, "responses are not stored here. The operator can set 'chat.response_retention'")
+
+
+def _refuse(fields: Mapping[str, msgspec.Raw], unsupported: Mapping[str, str], reason: str) -> None:
+    for name in unsupported:
+        if name in fields and bytes(memoryview(fields[name])[:6]) != b"false":
             raise InvalidRequest(
-                f"Unsupported parameter: '{name}' is not supported, because responses are not stored here.",
+                f"Unsupported parameter: '{name}' is not supported, because {reason}.",
                 param=name,
                 code="unsupported_parameter",
-                suggestion=KEPT[name],
+                suggestion=unsupported[name],
             )
 
 
