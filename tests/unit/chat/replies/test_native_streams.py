@@ -1,4 +1,4 @@
-"""Streams that a vendor writes in the caller's own dialect: the same bytes and counts, however they are cut into reads."""
+"""Streams in the caller's own dialect: bytes and counts do not depend on how they are cut into reads."""
 
 import json
 from itertools import pairwise
