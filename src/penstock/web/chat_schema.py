@@ -1,9 +1,11 @@
-"""The path of chat and the JSON Schema of its body, for the endpoint, the model list and the OpenAPI document."""
+"""The paths of chat and the JSON Schemas of its bodies, for the endpoint, the model list and the OpenAPI document."""
 
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
-CHAT_ENDPOINTS: Final = (CHAT_PATH,)
+MESSAGES_PATH: Final = "/v1/messages"
+COUNT_PATH: Final = "/v1/messages/count_tokens"
+CHAT_ENDPOINTS: Final = (CHAT_PATH, MESSAGES_PATH)
 """Paths that answer a chat, one for each dialect that this server speaks."""
 
 
@@ -42,4 +44,40 @@ CHAT_REQUEST: dict[str, Any] = {
         "response_format": _optional({"type": "object"}),
     },
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
+}
+MESSAGES_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "max_tokens", "messages"],
+    "additionalProperties": True,
+    "description": "Anthropic's request. An `anthropic` vendor gets every field as it is; for others it is translated.",
+    "properties": {
+        "model": {"type": "string", "minLength": 1, "maxLength": 256, "description": "an id of `GET /llm/models`"},
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["role"],
+                "properties": {
+                    "role": {"type": "string", "enum": ["user", "assistant", "system"]},
+                    "content": {"description": "a text, or a list of blocks"},
+                },
+            },
+        },
+        "system": {"description": "a text, or a list of text blocks"},
+        "stream": _optional({"type": "boolean"}),
+        "tools": _optional({"type": "array"}),
+        "tool_choice": _optional({"type": "object"}),
+        "thinking": _optional({"type": "object"}),
+        "output_config": _optional({"type": "object"}),
+        "stop_sequences": _optional({"type": "array", "items": TEXT}),
+        "temperature": _optional({"type": "number"}),
+        "metadata": _optional({"type": "object"}),
+    },
+    "example": {
+        "model": "fast-chat",
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "What is a penstock?"}],
+    },
 }

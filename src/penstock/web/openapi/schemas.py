@@ -218,6 +218,27 @@ class ChatCompletion(Shape):
     usage: dict[str, Any] | None = None
 
 
+class Message(Shape):
+    """Anthropic's message; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    model: str
+    content: list[dict[str, Any]]
+    stop_reason: str
+    stop_sequence: str | None = None
+    usage: dict[str, Any]
+
+
+class TokenCount(Shape):
+    """The tokens of a request: as its vendor counts them, or else estimated."""
+
+    input_tokens: int
+
+
 class ChatModel(Shape):
     """A chat model, as the clients of OpenAI and of Anthropic know it."""
 
