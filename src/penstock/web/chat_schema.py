@@ -4,6 +4,7 @@ from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
 MESSAGES_PATH: Final = "/v1/messages"
+COUNT_PATH: Final = "/v1/messages/count_tokens"
 RESPONSES_PATH: Final = "/v1/responses"
 CHAT_ENDPOINTS: Final = (CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH)
 """Paths that answer a chat, one for each dialect that this server speaks."""
@@ -72,6 +73,42 @@ EMBEDDING_REQUEST: dict[str, Any] = {
         "user": _optional(TEXT),
     },
     "example": {"model": "minilm-l6", "input": ["What is a penstock?"]},
+}
+MESSAGES_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "max_tokens", "messages"],
+    "additionalProperties": True,
+    "description": "Anthropic's request. An `anthropic` vendor gets every field as it is; for others it is translated.",
+    "properties": {
+        "model": {"type": "string", "minLength": 1, "maxLength": 256, "description": "an id of `GET /llm/models`"},
+        "max_tokens": {"type": "integer", "minimum": 1},
+        "messages": {
+            "type": "array",
+            "minItems": 1,
+            "items": {
+                "type": "object",
+                "required": ["role"],
+                "properties": {
+                    "role": {"type": "string", "enum": ["user", "assistant", "system"]},
+                    "content": {"description": "a text, or a list of blocks"},
+                },
+            },
+        },
+        "system": {"description": "a text, or a list of text blocks"},
+        "stream": _optional({"type": "boolean"}),
+        "tools": _optional({"type": "array"}),
+        "tool_choice": _optional({"type": "object"}),
+        "thinking": _optional({"type": "object"}),
+        "output_config": _optional({"type": "object"}),
+        "stop_sequences": _optional({"type": "array", "items": TEXT}),
+        "temperature": _optional({"type": "number"}),
+        "metadata": _optional({"type": "object"}),
+    },
+    "example": {
+        "model": "fast-chat",
+        "max_tokens": 1024,
+        "messages": [{"role": "user", "content": "What is a penstock?"}],
+    },
 }
 RESPONSES_REQUEST: dict[str, Any] = {
     "type": "object",

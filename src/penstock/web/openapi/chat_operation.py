@@ -18,7 +18,17 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.web.auth import signed_in
-from penstock.web.chat_schema import CHAT_REQUEST, EMBEDDING_REQUEST, RESPONSES_REQUEST
+from penstock.web.chat_schema import (
+    CHAT_PATH,
+    CHAT_REQUEST,
+    COUNT_PATH,
+    EMBEDDING_PATH,
+    EMBEDDING_REQUEST,
+    MESSAGES_PATH,
+    MESSAGES_REQUEST,
+    RESPONSES_PATH,
+    RESPONSES_REQUEST,
+)
 from penstock.web.responses import success
 
 TEXT = {"type": "string"}
@@ -31,6 +41,7 @@ HEADERS = {
 }
 
 
+ALSO = "Errors are in Anthropic's shape. Also at `/llm/v1/messages"
 ERRORS: tuple[type[PenstockError], ...] = (
     InvalidRequest,
     ModelNotAllowed,
@@ -46,22 +57,44 @@ ERRORS: tuple[type[PenstockError], ...] = (
 )
 
 
-def describe_chat() -> dict[str, Any]:
-    """Return the OpenAPI operation of chat completions."""
+def describe_doors() -> dict[str, Any]:
+    """Return the OpenAPI path items of all doors."""
+    described = {
+        CHAT_PATH: _describe_chat(),
+        MESSAGES_PATH: _describe_messages(),
+        COUNT_PATH: _describe_count(),
+        RESPONSES_PATH: _describe_responses(),
+        EMBEDDING_PATH: _describe_embeddings(),
+    }
+    return {path: {"post": operation} for path, operation in described.items()}
+
+
+def _describe_chat() -> dict[str, Any]:
     answered = _stream(success("The completion, or with `stream` its chunks.", "ChatCompletion", headers=HEADERS))
     words = ("Chat", "Chat with any OpenAI client. Also at `/v1/chat/completions`.", "complete_chat")
     return _describe(words, CHAT_REQUEST, answered, TooManyStreams)
 
 
-def describe_responses() -> dict[str, Any]:
-    """Return the OpenAPI operation of responses."""
+def _describe_messages() -> dict[str, Any]:
+    answered = _stream(success("The message, or with `stream` its events.", "Message", headers=HEADERS))
+    words = ("Messages", f"Chat with any client of Anthropic's. {ALSO}`.", "create_message")
+    return _describe(words, MESSAGES_REQUEST, answered, TooManyStreams)
+
+
+def _describe_count() -> dict[str, Any]:
+    text = f"Count the tokens of a Messages request. It costs nothing. {ALSO}/count_tokens`."
+    request = MESSAGES_REQUEST | {"required": ["model", "messages"]}
+    words = ("Count tokens", text, "count_message_tokens")
+    return _describe(words, request, success("The number of tokens.", "TokenCount"), TooManyStreams)
+
+
+def _describe_responses() -> dict[str, Any]:
     answered = _stream(success("The response, or with `stream` its events.", "ChatResponse", headers=HEADERS))
     words = ("Responses", "Chat with clients of OpenAI's Responses, such as Codex.", "create_response")
     return _describe(words, RESPONSES_REQUEST, answered, TooManyStreams)
 
 
-def describe_embeddings() -> dict[str, Any]:
-    """Return the OpenAPI operation of embeddings."""
+def _describe_embeddings() -> dict[str, Any]:
     answered = success("The vectors, in the order of the texts.", "EmbeddingList", headers=HEADERS)
     words = ("Embeddings", "Get embeddings with any OpenAI client. Also at `/v1/embeddings`.", "create_embeddings")
     return _describe(words, EMBEDDING_REQUEST, answered)

@@ -20,9 +20,8 @@ from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
 from penstock.web.api import webhooks
 from penstock.web.auth import gateway_of
-from penstock.web.chat_schema import CHAT_PATH, EMBEDDING_PATH, RESPONSES_PATH
 from penstock.web.credentials import find_credential
-from penstock.web.openapi.chat_operation import describe_chat, describe_embeddings, describe_responses
+from penstock.web.openapi.chat_operation import describe_doors
 from penstock.web.sharing import shares
 
 router = APIRouter(include_in_schema=False)
@@ -72,9 +71,7 @@ def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> byt
 
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
-    found["paths"][CHAT_PATH] = {"post": describe_chat()}
-    found["paths"][EMBEDDING_PATH] = {"post": describe_embeddings()}
-    found["paths"][RESPONSES_PATH] = {"post": describe_responses()}
+    found["paths"] |= describe_doors()
     schemas = _response_shapes()
     found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
     for path, methods in found["paths"].items():

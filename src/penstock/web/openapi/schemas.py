@@ -223,6 +223,10 @@ class ChatCompletion(Shape):
 class ChatResponse(Shape):
     """OpenAI's response object; vendors may add fields."""
 
+
+class Message(Shape):
+    """Anthropic's message; vendors may add fields."""
+
     model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
 
     id: str
@@ -270,6 +274,27 @@ class EmbeddingList(Shape):
     model: str
     data: list[Embedding]
     usage: dict[str, Any]
+
+
+class Message(Shape):
+    """Anthropic's message; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    id: str
+    type: Literal["message"]
+    role: Literal["assistant"]
+    model: str
+    content: list[dict[str, Any]]
+    stop_reason: str
+    stop_sequence: str | None = None
+    usage: dict[str, Any]
+
+
+class TokenCount(Shape):
+    """The tokens of a request: as its vendor counts them, or else estimated."""
+
+    input_tokens: int
 
 
 class ChatModel(Shape):
