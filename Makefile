@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 JAVASCRIPT := tests/javascript
+AGENTS := tests/agents
 CONSOLE := src/penstock/console/index.html
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
 TEST_SOURCES := $(shell find tests -name node_modules -prune -o -name '*.py' -print)
@@ -36,12 +37,12 @@ $(VENV)/.installed: requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q src
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules console/node_modules
+$(VENV)/.installed-dev: $(VENV)/.installed requirements-dev.lock $(JAVASCRIPT)/node_modules $(AGENTS)/node_modules console/node_modules
 	@$(call INSTALL,requirements-dev.lock)
 	@touch $@
 
-$(JAVASCRIPT)/node_modules: $(JAVASCRIPT)/package-lock.json
-	@cd $(JAVASCRIPT) && npm ci --silent --no-audit --no-fund --ignore-scripts
+$(JAVASCRIPT)/node_modules $(AGENTS)/node_modules: %/node_modules: %/package-lock.json
+	@cd $* && npm ci --silent --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 console: $(CONSOLE)  ## build the web console if its sources have changed
@@ -145,5 +146,5 @@ lock: setup-dev  ## resolve the dependencies again and write the locks
 	@echo "zensical>=0.0.73" | $(BIN)/uv pip compile - --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --quiet -c requirements-dev.lock -o docs/requirements.lock
 
 clean:  ## remove everything that the other targets made
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist site .cache bench/results bench/.cache $(JAVASCRIPT)/node_modules console/node_modules src/penstock/console
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache build dist site .cache bench/results bench/.cache $(JAVASCRIPT)/node_modules $(AGENTS)/node_modules console/node_modules src/penstock/console
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -125,7 +125,7 @@ def test_images_are_pinned_to_digests_and_again(tmp_path):
 def test_no_package_of_npm_runs_a_script_of_its_own(path):
     lines = [line for line in (ROOT / path).read_text().splitlines() if re.search(r"npm (ci|install)\b", line)]
     assert all("--ignore-scripts" in line for line in lines if not line.startswith("#"))
-    for folder in ("console", "tests/javascript"):
+    for folder in ("console", "tests/agents", "tests/javascript"):
         assert "ignore-scripts=true" in (ROOT / folder / ".npmrc").read_text().splitlines()
 
 

@@ -6,6 +6,10 @@ import tiktoken.load as tiktoken_load
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # what the frameworks do at import is not ours to mend
+    from agents import Agent as OpenAIAgent
+    from agents import OpenAIResponsesModel, RunConfig, Runner, function_tool
+    from langchain_anthropic import ChatAnthropic
+    from langchain_anthropic import chat_models as langchain_anthropic
     from langchain_core.messages import HumanMessage, ToolMessage
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
@@ -16,14 +20,21 @@ with warnings.catch_warnings():
 
 __all__ = [
     "Agent",
+    "ChatAnthropic",
     "ChatOpenAI",
     "HumanMessage",
     "ModelHTTPError",
     "NativeOutput",
+    "OpenAIAgent",
     "OpenAIChatModel",
     "OpenAIProvider",
+    "OpenAIResponsesModel",
+    "RunConfig",
+    "Runner",
     "ToolMessage",
+    "function_tool",
     "get_weather",
+    "langchain_anthropic",
     "tiktoken_load",
 ]
 

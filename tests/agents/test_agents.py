@@ -1,0 +1,91 @@
+"""Claude Code and Codex finish a task through the gateway, whatever dialect the vendor speaks."""
+
+from pathlib import Path
+
+import agent_scripts
+import pytest
+from coding_agents import Run, Workplace
+from conftest import Start
+from doubles.scripted.turns import INPUT_TOKENS, OUTPUT_TOKENS
+from doubles.scripted.vendor import DIALECTS, KEY, ScriptedVendor, sent_to
+from scripted_gateway import UPSTREAM_MODEL, Scripted, scripted
+
+from penstock.domain.usage import ChatOutcome
+
+CODEX_MODELS = ("coder", "gpt-5.5", "gpt-6-sol")
+"""Codex chooses its tools by the name: with namespaces, with a custom tool, or in the input with one for JavaScript."""
+RESULTS_SO_FAR = [0, 1, 3, 4, 5]
+"""Results in each request of the task: the second answer calls two tools at once."""
+
+
+@pytest.fixture
+def workplace(tmp_path: Path) -> Workplace:
+    return Workplace.make(tmp_path, agent_scripts.FILES)
+
+
+def check_work(run: Run, workplace: Workplace, vendor: ScriptedVendor) -> None:
+    """The task is done, and the vendor saw every result."""
+    assert [seen.refusal for seen in vendor.seen if seen.refusal] == []
+    assert run.status == 0, f"{run.output}\n{run.errors}"
+    assert run.last_words == agent_scripts.LAST_WORDS
+    assert (workplace.folder / "notes.txt").read_text() == agent_scripts.EDITED
+    assert (workplace.folder / "lines.txt").read_text() == agent_scripts.COUNTED
+    asked = [seen.request for seen in vendor.seen if seen.request is not None and seen.request.tools]
+    assert [len(request.results) for request in asked] == RESULTS_SO_FAR
+    assert all(agent_scripts.PROMPT in "\n".join(request.texts) for request in asked)
+
+
+async def check_gateway(gateway: Scripted, dialect: str) -> None:
+    """The vendor was spoken to in its own dialect, by its own key, and every answer was recorded with its tokens."""
+    asked = gateway.vendor.seen
+    assert {seen.dialect for seen in asked} == {dialect}
+    assert {seen.request.model for seen in asked if seen.request is not None} == {UPSTREAM_MODEL}
+    assert gateway.key not in sent_to(gateway.vendor)
+    assert all(KEY in " ".join(seen.headers.values()) for seen in asked)
+    records = await gateway.usage_records(len(asked))
+    assert {record.outcome for record in records} == {ChatOutcome.OK}
+    counted = {(record.usage.prompt, record.usage.completion) for record in records}
+    assert counted == {(INPUT_TOKENS, OUTPUT_TOKENS)}
+
+
+# -- without the gateway: the double and the agents understand each other
+
+
+async def test_claude_code_understands_the_double(workplace: Workplace) -> None:
+    async with ScriptedVendor(agent_scripts.claude_code) as vendor:
+        run = await workplace.claude_code(vendor.url, KEY, "coder", agent_scripts.PROMPT)
+    check_work(run, workplace, vendor)
+
+
+@pytest.mark.parametrize("model", CODEX_MODELS)
+async def test_codex_understands_the_double(workplace: Workplace, model: str) -> None:
+    async with ScriptedVendor(agent_scripts.codex) as vendor:
+        run = await workplace.codex(vendor.url, KEY, model, agent_scripts.PROMPT)
+    check_work(run, workplace, vendor)
+
+
+# -- through the gateway
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_claude_code_finishes_its_task(workplace: Workplace, start: Start, dialect: str) -> None:
+    async with scripted(start, agent_scripts.claude_code, dialect, "coder") as gateway:
+        run = await workplace.claude_code(gateway.url, gateway.key, "coder", agent_scripts.PROMPT)
+        check_work(run, workplace, gateway.vendor)
+        await check_gateway(gateway, dialect)
+    first = gateway.vendor.seen[0].request
+    assert first is not None
+    assert "Claude" in first.system
+    assert {"Read", "Edit", "Bash", "Write"} <= first.tools.keys()
+
+
+@pytest.mark.parametrize("model", CODEX_MODELS)
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_codex_finishes_its_task(workplace: Workplace, start: Start, dialect: str, model: str) -> None:
+    async with scripted(start, agent_scripts.codex, dialect, model) as gateway:
+        run = await workplace.codex(gateway.url, gateway.key, model, agent_scripts.PROMPT)
+        check_work(run, workplace, gateway.vendor)
+        await check_gateway(gateway, dialect)
+    first = gateway.vendor.seen[0].request
+    assert first is not None
+    assert "Codex" in first.system
