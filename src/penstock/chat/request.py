@@ -59,7 +59,7 @@ _Text = codecs.getincrementaldecoder("utf-8")
 
 def read(body: bytes) -> Ask:
     """Return the request in this body; an error names the field, the problem and what is allowed."""
-    fields = _split(body)
+    fields = split_fields(body)
     model, stream = _read_usual(body) or _read_carefully(fields)
     for name in fields.keys() & CHECKS.keys():
         fields[name] = CHECKS[name](name, fields[name])
@@ -88,14 +88,15 @@ def _read_usual(body: bytes) -> tuple[str, bool] | None:
 
 def _read_carefully(fields: dict[str, msgspec.Raw]) -> tuple[str, bool]:
     """Like `_read_usual`, but field by field, to report what is wrong."""
-    model = _model(fields)
+    model = read_model(fields)
     _check_messages(fields)
     for name in fields.keys() & USUAL.keys():
         fields[name] = USUAL[name](name, fields[name])
     return model, "stream" in fields and _peek(fields["stream"]) == b"true"
 
 
-def _split(body: bytes) -> dict[str, msgspec.Raw]:
+def split_fields(body: bytes) -> dict[str, msgspec.Raw]:
+    """Return the top-level fields of a body that are not null, unparsed."""
     try:
         _check_text(body)
         found = _body.decode(body)
@@ -160,7 +161,8 @@ def _check_text(body: bytes) -> None:
         decoder.decode(b"", final=True)
 
 
-def _model(fields: Mapping[str, msgspec.Raw]) -> str:
+def read_model(fields: Mapping[str, msgspec.Raw]) -> str:
+    """Return the model's name."""
     raw = fields.get("model")
     if raw is None:
         raise _missing("model")

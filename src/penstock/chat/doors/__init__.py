@@ -6,13 +6,18 @@ from typing import Final
 
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
+from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.domain.chat import Dialect
 
-DOORS: Final[Mapping[Dialect, Door]] = {Dialect.CHAT: CompletionsDoor()}
+DOORS: Final[Mapping[Dialect, Door]] = {
+    Dialect.CHAT: CompletionsDoor(),
+    Dialect.RESPONSES: ResponsesDoor(),
+}
 PATHS: Final[Mapping[str, Door]] = {
     path: DOORS[dialect]
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
+        Dialect.RESPONSES: ("/llm/responses", "/v1/responses", "/llm/v1/responses"),
     }.items()
     for path in paths
 }
