@@ -17,6 +17,7 @@ def _drop_absent(fields: Json) -> Json:
 def write_chat(conversation: Conversation) -> Json:
     """Return the body of a request to `/chat/completions`."""
     system = [{"role": "system", "content": conversation.system}] if conversation.system else []
+    named = {"name": "answer", "strict": True, "schema": conversation.schema}
     return _drop_absent(
         {
             "messages": [*system, *(one for message in conversation.messages for one in _write_chat(message))],
@@ -33,11 +34,7 @@ def write_chat(conversation: Conversation) -> Json:
             or None,
             "tool_choice": _choose(conversation.choice, lambda name: {"type": "function", "function": {"name": name}}),
             "parallel_tool_calls": False if conversation.one_call else None,
-            "response_format": conversation.schema
-            and {
-                "type": "json_schema",
-                "json_schema": {"name": "answer", "strict": True, "schema": conversation.schema},
-            },
+            "response_format": conversation.schema and {"type": "json_schema", "json_schema": named},
         }
     )
 

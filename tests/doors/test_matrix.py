@@ -1,5 +1,6 @@
 """Every door with every vendor's dialect: three times four cells, each with the same ten cases."""
 
+import shutil
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
@@ -23,7 +24,7 @@ async def stage(
 ) -> AsyncGenerator[tuple[Upstream, dict[str, DoorClient]]]:
     """One gateway for all cells: a model for each dialect of one vendor, and a client for each door."""
     folder = tmp_path_factory.mktemp("matrix")
-    (folder / "penstock.db").write_bytes(empty_store.read_bytes())
+    shutil.copy(empty_store, folder)
     async with Upstream(say("")) as upstream:
         tables = [upstream.settings(dialect, dialect).replace("responses = true", "") for dialect in DIALECTS]
         tables += [
