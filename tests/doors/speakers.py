@@ -1,6 +1,7 @@
 """The doors and vendors themselves, without a gateway: pure functions from requests to requests."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,19 @@ from doors.neutral import Json
 
 from penstock.chat.doors import DOORS as BY_DIALECT
 from penstock.chat.doors.door import Door
+from penstock.chat.replies.broken import Broken
+from penstock.chat.replies.chunks.parts import ChunkTranslation
+from penstock.chat.replies.stream import Stream
+from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.domain.chat import Ask, Dialect
-from penstock.vendor_api.chat import ChatVendor
+from penstock.errors import VendorFailed
+from penstock.vendor_api.chat import ChatVendor, Translator
 from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors.anthropic import Anthropic
 from penstock.vendors.gemini import Gemini
 from penstock.vendors.openai_compatible import OpenAICompatible
 
+REPLY_ID, CREATED = "chatcmpl-0123456789", 1_790_000_000
 NOWHERE = VendorFolders(Path("nowhere"), Path("nowhere"))
 DOORS: dict[str, Door] = {dialect.value: door for dialect, door in BY_DIALECT.items()}
 """By name."""
@@ -59,3 +66,46 @@ def send(door: str, vendor: str, body: Json) -> Sent:
     call = speaker.complete(request, "upstream")
     assert call.body is not None
     return Sent(json.loads(call.body), request.left_out + call.left_out, ask, request)
+
+
+def relay(door: str, vendor: str, sent: Sent, pieces: Iterable[bytes]) -> bytes:
+    """Return what the caller gets of a vendor's stream, as the gateway passes it on."""
+    stream = _open(door, vendor, sent)
+    out: list[bytes] = []
+    for data in pieces:
+        if stream.quick is not None and (quick := stream.quick(data)) is not None:
+            out.append(quick)
+            continue
+        out.append(stream.feed(data))
+        if stream.ended or stream.broken is not None:
+            break
+    if stream.broken is None:
+        out.append(stream.end())
+    if stream.broken is not None or not stream.complete:
+        own = stream.fail(VendorFailed("The vendor's reply broke off."), "req_1")
+        event = stream.broken.event if isinstance(stream.broken, Broken) else None
+        out.append(own if event is None else event)
+    return b"".join(out)
+
+
+def relay_whole(door: str, vendor: str, sent: Sent, body: bytes) -> bytes:
+    """Return the caller's body for a vendor's whole reply; raise `Broken` or `Malformed` if it is not one."""
+    translator = _find_translator(vendor, sent)
+    if translator is None:
+        return DOORS[door].pass_whole(body, sent.ask, REPLY_ID, CREATED)[0]
+    writer = DOORS[door].make_writer(sent.ask, REPLY_ID, CREATED)
+    return render_whole(translator.whole(body), sent.ask, writer)[0]
+
+
+def _open(door: str, vendor: str, sent: Sent) -> Stream:
+    translator = _find_translator(vendor, sent)
+    if translator is None:
+        return DOORS[door].pass_stream(sent.ask, REPLY_ID, CREATED)
+    return TranslatedStream(sent.ask, translator, DOORS[door].make_writer(sent.ask, REPLY_ID, CREATED))
+
+
+def _find_translator(vendor: str, sent: Sent) -> Translator | None:
+    found = VENDORS[vendor].translator(sent.request)
+    if found is None and sent.request.dialect is not sent.ask.dialect:
+        return ChunkTranslation(sent.ask, REPLY_ID, CREATED)
+    return found
