@@ -1,5 +1,7 @@
 """A chat answer that has begun, as the relay hands it out: a whole body, or a stream to pour."""
 
+from msgspec import structs
+
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.cache import CachedAnswer, CacheRecorder
 from penstock.chat.doors.door import Door
@@ -40,7 +42,7 @@ class Answer:
         if self.ask.dialect in (dialect, Dialect.CHAT):
             return self.ask
         if self._in_chat is None:
-            self._in_chat = self.door.to_chat(self.ask)
+            self._in_chat = structs.replace(self.door.to_chat(self.ask), is_translated=True)
         return self._in_chat
 
     def forget_messages(self) -> None:

@@ -255,7 +255,7 @@ class Relay:
         fields = {"vendor": route.vendor, "model": route.model, "blame": fault.blame, "status": fault.status, **shown}
         log.log(level, "chat vendor refused a request", extra={"fields": fields})
         error = explain_fault(fault, redactor)
-        if refused.reply is not None and attempt.is_native and fault.blame is not Blame.CREDENTIAL:
+        if refused.is_passable and refused.reply is not None and attempt.is_native:
             error.reply = redactor.reply(refused.reply)
         if fault.blame is Blame.CALLER:
             health.succeed(account)
@@ -298,6 +298,16 @@ class _Refused(Exception):
         super().__init__(fault.message)
         self.fault = fault
         self.reply = reply
+
+    @property
+    def is_passable(self) -> bool:
+        """Return whether a caller of the vendor's dialect gets the reply: not of our own faults, nor of a proxy."""
+        reply = self.reply
+        return (
+            reply is not None
+            and self.fault.blame is not Blame.CREDENTIAL
+            and "json" in reply.headers.get("content-type", "")
+        )
 
 
 def _begin_attempt(

@@ -40,6 +40,8 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     """Headers for a vendor of the same dialect, such as `anthropic-beta`."""
     left_out: tuple[str, ...] = ()
     """Fields of the caller's dialect that a translation cannot express."""
+    is_translated: bool = False
+    """True if it came in another dialect: then fields that no chat client sends may be in it."""
 
     def field(self, name: str) -> Any:
         """Return a field's parsed value; None if it is absent."""
@@ -92,10 +94,11 @@ MOST_TOKENS = 1_000_000_000
 TOKENS_PER_PICTURE = 1_000
 PIECE_BYTES: Final = 1 << 20
 """Longer texts are scanned in pieces: a copy of all would take memory and block other threads."""
-_EMBEDDED = re.compile(rb"data:[a-z]+/[^\"\\]*")
+_EMBEDDED = re.compile(rb'(?:data:[a-z]+/|data"\s?:\s?"(?=[\w+/-]{200}))[^"\\]*')
+"""A `data:` URI, or the long value of a field `data`."""
 _REST = re.compile(rb"[^\"\\]*")
-_LONGEST_BEGINNING: Final = 64
-"""Upper bound of `data:` with a media type, which may cross the border between two pieces."""
+_LONGEST_BEGINNING: Final = 256
+"""Upper bound of what shows that embedded data begins, which may cross the border between two pieces."""
 
 
 def read_count(value: Any) -> int:
@@ -110,10 +113,14 @@ def guess_tokens(messages: msgspec.Raw) -> int:
         length, pictures = _measure_pieces(view)
     else:
         text, pictures = view.tobytes(), 0
-        if b"data:" in text:
+        if _has_data(text):
             text, pictures = _EMBEDDED.subn(b"", text)
         length = len(text)
     return length // CHARACTERS_PER_TOKEN + pictures * TOKENS_PER_PICTURE + 1
+
+
+def _has_data(text: bytes) -> bool:
+    return b"data:" in text or b'data"' in text
 
 
 def _measure_pieces(view: memoryview) -> tuple[int, int]:
@@ -128,7 +135,7 @@ def _measure_pieces(view: memoryview) -> tuple[int, int]:
             is_inside = end == len(piece)
             start += end
             continue
-        found = _EMBEDDED.search(piece) if b"data:" in piece else None
+        found = _EMBEDDED.search(piece) if _has_data(piece) else None
         if found is None:
             start += len(piece) if is_last else len(piece) - _LONGEST_BEGINNING
         elif found.start() > len(piece) - _LONGEST_BEGINNING and not is_last and found.start() > 0:

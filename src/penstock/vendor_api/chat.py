@@ -93,6 +93,10 @@ class ChatVendor(Protocol):
         """
         ...
 
+    def count(self, ask: Ask, model: str) -> Call | None:
+        """Return the call that counts the tokens of a request of the vendor's own dialect; None if it has none."""
+        ...
+
     def translator(self, ask: Ask) -> Translator | None:
         """Return a translator for the reply; None if replies are in the request's dialect and pass unchanged."""
         ...
@@ -110,3 +114,8 @@ class RemoteChat:
     price: TokenPrice | None = None
     about: Mapping[str, AboutModel] = MappingProxyType({})
     dialect: Dialect = Dialect.CHAT
+
+    def count(self, ask: Ask, model: str) -> Call | None:
+        """Return None: tokens are estimated."""
+        del ask, model
+        return None

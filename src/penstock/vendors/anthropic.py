@@ -8,8 +8,9 @@ import msgspec
 from pydantic import Field
 
 from penstock.domain import chat
-from penstock.domain.chat import Ask, Blame, Fault, Reason
+from penstock.domain.chat import Ask, Blame, Dialect, Fault, Reason
 from penstock.errors import InvalidRequest
+from penstock.vendor_api import seals
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.lenient_json import read_json, write_json
@@ -44,14 +45,19 @@ class Anthropic(RemoteChat):
     """Speaks the Messages API."""
 
     options_type: ClassVar[type[ChatOptions]] = AnthropicOptions
+    dialect = Dialect.MESSAGES
 
     def __init__(self, options: AnthropicOptions, folders: VendorFolders) -> None:
         del folders  # nothing is kept
         self.options = options
+        self._headers = {"content-type": "application/json", "anthropic-version": options.version}
+        self._headers |= {"x-api-key": options.api_key} if options.api_key else {}
         self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
 
     def complete(self, ask: Ask, model: str) -> Call:
-        """Translate the request into the vendor's dialect."""
+        """Translate the request into the vendor's dialect; one that is in it already passes unchanged."""
+        if ask.dialect is Dialect.MESSAGES:
+            return self._pass(ask, model, self._path)
         _refuse_unsupported(ask)
         options = self.options
         body: Json = {"model": model, "max_tokens": ask.max_tokens or options.max_tokens, "stream": ask.stream}
@@ -59,14 +65,22 @@ class Anthropic(RemoteChat):
         body |= {name: ask.fields[name] for name in EXTRAS if name in ask.fields}
         body |= {} if options.version == SAMPLED else dict.fromkeys(SAMPLING)
         given = {name: value for name, value in body.items() if value not in (None, "", [], {})}
-        headers = {"content-type": "application/json", "anthropic-version": options.version}
-        headers |= {"x-api-key": options.api_key} if options.api_key else {}
-        return Call("POST", self._path, headers, body=msgspec.json.encode(given), seconds=options.total_seconds)
+        return Call("POST", self._path, self._headers, body=msgspec.json.encode(given), seconds=options.total_seconds)
 
-    def translator(self, ask: Ask) -> "AnthropicTranslation":
-        """Return a translator for one reply."""
-        del ask  # a reply says enough by itself
-        return AnthropicTranslation()
+    def count(self, ask: Ask, model: str) -> Call | None:
+        """Return the call that counts the tokens of a request in the vendor's dialect."""
+        return self._pass(ask, model, f"{self._path}/count_tokens")
+
+    def _pass(self, ask: Ask, model: str, path: str) -> Call:
+        fields = {**ask.fields, "model": msgspec.Raw(msgspec.json.encode(model))}
+        if "messages" in fields and seals.PREFIX.encode() in bytes(fields["messages"]):
+            fields["messages"] = _without_seals(fields["messages"])
+        headers = {**self._headers, **ask.headers}
+        return Call("POST", path, headers, body=msgspec.json.encode(fields), seconds=self.options.total_seconds)
+
+    def translator(self, ask: Ask) -> "AnthropicTranslation | None":
+        """Return a translator for one reply; None for a caller of the vendor's dialect."""
+        return None if ask.dialect is Dialect.MESSAGES else AnthropicTranslation()
 
     def fault(self, reply: Reply) -> Fault:
         """Return the vendor's reason, or else what the status alone implies."""
@@ -290,6 +304,24 @@ def _translate_rest(ask: Ask) -> Json:
         "top_p": None if top_p == 1 else top_p,  # asks for nothing, and some models refuse it beside a temperature
         "top_k": ask.fields.get("top_k"),
     }
+
+
+def _without_seals(messages: msgspec.Raw) -> msgspec.Raw:
+    """Return a conversation in the vendor's dialect without reasoning that came from another vendor."""
+    turns = cast("list[Json]", msgspec.json.decode(messages))
+    for turn in turns:
+        content = turn.get("content")
+        if isinstance(content, list):
+            turn["content"] = [block for block in cast("list[Any]", content) if not _is_sealed(block)]
+    return msgspec.Raw(msgspec.json.encode([turn for turn in turns if turn.get("content") != []]))
+
+
+def _is_sealed(block: Any) -> bool:
+    match block:
+        case {"type": "thinking", "signature": str(text)} | {"type": "redacted_thinking", "data": str(text)}:
+            return seals.is_seal(text)
+        case _:
+            return False
 
 
 # -- replies

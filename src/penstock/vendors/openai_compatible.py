@@ -1,6 +1,7 @@
 """`openai_compatible`: OpenAI, vLLM, Ollama, llama.cpp, OpenRouter and all others with this dialect."""
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Raw
@@ -8,9 +9,13 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Fault
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
+from penstock.vendor_api.chat_extensions import plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 
+OPENAI_HOST: Final = "api.openai.com"
+"""It refuses unknown fields and the older name of the token limit, which most others know alone."""
+MAX_STOPS: Final = 4
 LIMITS = ("max_tokens", "max_completion_tokens")
 _WITH_USAGE = Raw(b'{"include_usage":true}')
 _encode = msgspec.json.Encoder().encode
@@ -29,6 +34,12 @@ class OpenAICompatibleOptions(ChatOptions):
         default=None, ge=1, description="token limit of requests that set none; some servers would never stop"
     )
     developer_role: bool = Field(default=True, description="false: `developer` messages are sent as `system`")
+    reasoning_content: bool = Field(
+        default=False, description="true: send earlier reasoning back, as DeepSeek and others want it in tool loops"
+    )
+    reasoning_effort: bool = Field(
+        default=True, description="false: leave the effort that callers of other dialects ask for out"
+    )
     stream_usage: bool = Field(default=True, description="false: the vendor does not support `stream_options`")
 
 
@@ -49,6 +60,7 @@ class OpenAICompatible(RemoteChat):
         self._headers = {name: value for name, value in given.items() if value}
         self._names: dict[str, Raw] = {}
         """Names of the routes' models, encoded as JSON once."""
+        self._is_openai = urlsplit(options.base_url).hostname == OPENAI_HOST
         self._adapts = (
             options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
         )
@@ -56,11 +68,15 @@ class OpenAICompatible(RemoteChat):
     def complete(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields with the vendor's name for the model."""
         fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
+        messages = plain_messages(ask, keep_reasoning=self.options.reasoning_content)
+        if messages is not None:
+            fields["messages"] = messages
         if ask.stream:
             self._ask_usage(fields)
+        left_out = self._fit(fields) if ask.is_translated else ()
         if self._adapts:
             self._adapt(fields)
-        return Call("POST", "/chat/completions", self._headers, body=_encode(fields))
+        return Call("POST", "/chat/completions", self._headers, body=_encode(fields), left_out=left_out)
 
     def _name(self, model: str) -> Raw:
         return self._names.setdefault(model, Raw(_encode(model)))
@@ -83,6 +99,21 @@ class OpenAICompatible(RemoteChat):
             )
         else:
             fields["stream_options"] = _WITH_USAGE
+
+    def _fit(self, fields: dict[str, Raw]) -> tuple[str, ...]:
+        """Remove what this vendor refuses from a request that came in another dialect, and return the names."""
+        left_out: list[str] = []
+        if self._is_openai:
+            left_out += ["top_k"] if fields.pop("top_k", None) is not None else []
+            stops = msgspec.json.decode(fields["stop"], type=list[Raw]) if "stop" in fields else []
+            if len(stops) > MAX_STOPS:
+                fields["stop"] = Raw(_encode(stops[:MAX_STOPS]))
+                left_out.append("stop_sequences")
+            if "max_tokens" in fields and self.options.limit_name == "as_sent":
+                fields["max_completion_tokens"] = fields.pop("max_tokens")
+        if not self.options.reasoning_effort and fields.pop("reasoning_effort", None) is not None:
+            left_out.append("reasoning_effort")
+        return tuple(left_out)
 
     def _adapt(self, fields: dict[str, Raw]) -> None:
         options = self.options

@@ -13,6 +13,7 @@ from penstock.domain.chat import Ask, Blame, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
+from penstock.vendor_api.chat_extensions import plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
@@ -105,6 +106,9 @@ class Local:
 
     def complete(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields, with tools as the options say."""
+        messages = plain_messages(ask, keep_reasoning=False)
+        if messages is not None:
+            ask = structs.replace(ask, fields={**ask.fields, "messages": messages})
         try:
             fields = {**ask.fields, "model": model, **self._replace(ask)}
             body = _encode({name: value for name, value in fields.items() if value is not None})
@@ -140,6 +144,11 @@ class Local:
         if self._emulates(ask):
             return changed | {"stop": None} | emulate_tools(ask)
         return changed | {"messages": self._open_turns(plain_turns(ask))}
+
+    def count(self, ask: Ask, model: str) -> Call | None:
+        """Return None: tokens are estimated."""
+        del ask, model
+        return None
 
     def translator(self, ask: Ask) -> Translator | None:
         """Return a translator for emulated tools, else None."""

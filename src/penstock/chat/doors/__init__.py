@@ -6,25 +6,27 @@ from typing import Final
 
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
+from penstock.chat.doors.messages.door import MessagesDoor
 from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.domain.chat import Dialect
 
 DOORS: Final[Mapping[Dialect, Door]] = {
     Dialect.CHAT: CompletionsDoor(),
+    Dialect.MESSAGES: MessagesDoor(),
     Dialect.RESPONSES: ResponsesDoor(),
 }
 PATHS: Final[Mapping[str, Door]] = {
     path: DOORS[dialect]
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
+        Dialect.MESSAGES: ("/v1/messages", "/llm/v1/messages", "/llm/messages"),
         Dialect.RESPONSES: ("/llm/responses", "/v1/responses", "/llm/v1/responses"),
     }.items()
     for path in paths
 }
-_MESSAGES: Final = re.compile("(?:/llm)?/v1/messages(?:/|$)")
+_MESSAGES: Final = re.compile("/+(?:llm/+)?(?:v1/+)?messages(?:/|$)")
 
 
 def find_door(path: str) -> Door:
     """Return the door whose clients read an error at this path. Most dialects have OpenAI's error shape."""
-    is_messages = _MESSAGES.match(path) is not None and Dialect.MESSAGES in DOORS
-    return DOORS[Dialect.MESSAGES if is_messages else Dialect.CHAT]
+    return DOORS[Dialect.MESSAGES if _MESSAGES.match(path) else Dialect.CHAT]

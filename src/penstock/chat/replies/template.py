@@ -60,6 +60,12 @@ def learn_template(payload: bytes, text: str, *, keep_usage: bool) -> TextTempla
     return TextTemplate(before, after, before.replace(USAGE, b""), after.replace(USAGE, b""))
 
 
+def learn_text(event: bytes, text: str) -> TextTemplate | None:
+    """Return the template of a whole event that holds this text and passes unchanged; None if its place is unclear."""
+    found = _find_text(event, text)
+    return None if found is None else TextTemplate(*found, *found)
+
+
 class FramedTemplate:
     """The bytes around the text of an event in one dialect; `frame` writes the text as an event of another."""
 
@@ -92,8 +98,14 @@ class FramedTemplate:
 
 def learn_frame(event: bytes, text: str, frame: Callable[[bytes], bytes]) -> FramedTemplate | None:
     """Return the template of a whole event that holds this text; None if the position of the text is unclear."""
-    written = b'"%b"' % text.encode()
+    found = _find_text(event, text)
+    return None if found is None else FramedTemplate(*found, frame)
+
+
+def _find_text(event: bytes, text: str) -> tuple[bytes, bytes] | None:
+    """Return the bytes before and after a text in an event; None if its position is unclear."""
+    written = b'"%b"' % text.encode("utf-8", "replace")
     if not text or not _is_plain_ascii(written[1:-1]) or event.count(written) != 1 or not event.endswith(b"\n\n"):
         return None
     before, _, after = event.partition(written)
-    return FramedTemplate(before + b'"', b'"' + after, frame)
+    return before + b'"', b'"' + after

@@ -97,7 +97,11 @@ class TranslatedStream:
         if self.broken is not None or not self.complete:
             return rest
         self._progress.ended = True
-        return rest + self._writer.finish(self.usage or estimate(self._ask, self.characters))
+        try:
+            return rest + self._writer.finish(self.usage or estimate(self._ask, self.characters))
+        except Malformed as broken:  # the parts together make no reply in the caller's dialect
+            self.broken = broken
+            return rest
 
     def fail(self, error: PenstockError, request_id: str) -> bytes:
         """Return the event that ends a stream which broke off."""

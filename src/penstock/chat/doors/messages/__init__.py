@@ -1,0 +1,1 @@
+"""The door of Anthropic's Messages: its requests, replies and errors."""
