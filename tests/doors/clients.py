@@ -100,7 +100,7 @@ class MessagesClient:
         if not stream:
             reply = await self._client.messages.with_raw_response.create(**_old(wanted))
             self.headers = reply.headers
-            return _understand_message(reply.parse())
+            return _understand_message(await reply.parse())
         pieces, kinds = 0, list[str]()
         async with self._client.messages.stream(**_old(wanted)) as events:
             self.headers = events.response.headers
