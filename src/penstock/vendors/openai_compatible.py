@@ -7,11 +7,13 @@ import msgspec
 from msgspec import Raw
 from pydantic import Field
 
-from penstock.domain.chat import Ask, Fault
+from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
 from penstock.vendor_api.chat_extensions import plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
+from penstock.vendor_api.responses_reply import ResponsesTranslation
+from penstock.vendor_api.responses_request import adapt_request, translate_request
 
 OPENAI_HOST: Final = "api.openai.com"
 """It refuses unknown fields and the older name of the token limit, which most others know alone."""
@@ -41,10 +43,18 @@ class OpenAICompatibleOptions(ChatOptions):
         default=True, description="false: leave the effort that callers of other dialects ask for out"
     )
     stream_usage: bool = Field(default=True, description="false: the vendor does not support `stream_options`")
+    responses: bool = Field(default=False, description="true: requests go to `/responses`, in the Responses dialect")
+    encrypted_reasoning: bool = Field(
+        default=True,
+        description="with `responses`, false: some models cannot return encrypted reasoning",
+    )
 
 
 class OpenAICompatible(RemoteChat):
-    """Passes bytes through; changes only the model's name, the credential and what the options ask for."""
+    """Passes bytes through; changes only the model's name, the credential and what the options ask for.
+
+    With `responses`, requests of the chat dialect are translated.
+    """
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
 
@@ -58,6 +68,7 @@ class OpenAICompatible(RemoteChat):
             "openai-project": options.project,
         }
         self._headers = {name: value for name, value in given.items() if value}
+        self.dialect = Dialect.RESPONSES if options.responses else Dialect.CHAT
         self._names: dict[str, Raw] = {}
         """Names of the routes' models, encoded as JSON once."""
         self._is_openai = urlsplit(options.base_url).hostname == OPENAI_HOST
@@ -67,6 +78,8 @@ class OpenAICompatible(RemoteChat):
 
     def complete(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields with the vendor's name for the model."""
+        if self.options.responses:
+            return self._respond(ask, model)
         fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
         messages = plain_messages(ask, keep_reasoning=self.options.reasoning_content)
         if messages is not None:
@@ -78,13 +91,24 @@ class OpenAICompatible(RemoteChat):
             self._adapt(fields)
         return Call("POST", "/chat/completions", self._headers, body=_encode(fields), left_out=left_out)
 
+    def _respond(self, ask: Ask, model: str) -> Call:
+        """Return a call of `/responses`."""
+        if ask.dialect is Dialect.RESPONSES:
+            fields, left_out = adapt_request(ask)
+        else:
+            fields, left_out = translate_request(ask, wants_seals=self.options.encrypted_reasoning)
+        fields["model"] = self._names.get(model) or self._name(model)
+        if self.options.default_max_tokens is not None:
+            fields.setdefault("max_output_tokens", self.options.default_max_tokens)
+        return Call("POST", "/responses", self._headers, body=_encode(fields), left_out=left_out)
+
     def _name(self, model: str) -> Raw:
         return self._names.setdefault(model, Raw(_encode(model)))
 
     def translator(self, ask: Ask) -> Translator | None:
-        """Return None: replies pass unchanged."""
-        del ask
-        return None
+        """Return None: replies pass unchanged. Only responses are translated, for a request of the chat dialect."""
+        is_foreign = ask.dialect is not self.dialect
+        return ResponsesTranslation() if is_foreign else None
 
     def fault(self, reply: Reply) -> Fault:
         """Return the reason in OpenAI's dialect."""

@@ -20,6 +20,7 @@ Json: TypeAlias = dict[str, Any]
 
 _BLANK: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _TEXT: Final = b"event: response.output_text.delta\ndata: {"
+_ERROR: Final = b"event: error"
 _DELTA: Final = b'"delta":"'
 _DATA: Final = re.compile(rb"(?:^|[\r\n])data: ?([^\r\n]*)")
 
@@ -126,8 +127,9 @@ class PassedResponse:
         if isinstance(read.delta, str):
             self.characters += len(read.delta)
         self._last = event
-        if read.type in COMPLETE or read.type in FAILED or read.type == "response.created":
-            return self._take_state(read.type, event, payload)
+        kind = "error" if event.startswith(_ERROR) else read.type
+        if kind in COMPLETE or kind in FAILED or kind == "response.created":
+            return self._take_state(kind, event, payload)
         return True
 
     def _take_state(self, kind: str, event: bytes, payload: bytes) -> bool:
