@@ -34,11 +34,7 @@ def _make(kind: type[Any], **options: Any) -> ChatVendor:
 
 VENDORS: dict[str, ChatVendor] = {
     "chat": _make(OpenAICompatible),
-    **(
-        {"responses": _make(OpenAICompatible, responses=True)}
-        if "responses" in OpenAICompatible.options_type.model_fields
-        else {}
-    ),
+    "responses": _make(OpenAICompatible, responses=True),
     "anthropic": _make(Anthropic),
     "gemini": _make(Gemini),
 }

@@ -26,7 +26,7 @@ async def stage(
     folder = tmp_path_factory.mktemp("matrix")
     shutil.copy(empty_store, folder)
     async with Upstream(say("")) as upstream:
-        tables = [upstream.settings(dialect, dialect).replace("responses = true", "") for dialect in DIALECTS]
+        tables = [upstream.settings(dialect, dialect) for dialect in DIALECTS]
         tables += [
             f'[[models]]\nid = "{dialect}"\nkind = "chat"\nvendor = "{dialect}"\nmodel = "m"\n' for dialect in DIALECTS
         ]
