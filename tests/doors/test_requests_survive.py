@@ -1,6 +1,8 @@
 """Requests from any door to any vendor: nothing that both can express is lost, and the rest is reported."""
 
 import json
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +27,8 @@ REPORTED = {
 }
 """Names under which a setting that is lost must be reported."""
 THOUGHTS = {"messages.reasoning_content", "messages.thinking", "thinking", "reasoning", "reasoning_content"}
-EFFORTS = {"minimal": "low"}
+POINTER = re.compile(r"\(shown in the next message\)|The result of the tool call .*:")
+"""Words that say where the pictures of a result are."""
 
 
 def check(door: str, vendor: str, conversation: Conversation) -> None:
@@ -46,7 +49,7 @@ def check(door: str, vendor: str, conversation: Conversation) -> None:
         assert has_thoughts(conversation), "reported, although there is no such thing"
         conversation, got = without_thoughts(conversation), without_thoughts(got)
     blank = vendor != "anthropic"  # it refuses texts of white space
-    assert tell(got, vendor, blank=blank) == tell(conversation, vendor, blank=blank)
+    assert tell(got, vendor, blank=blank) == tell(conversation, vendor, blank=blank), sent
     assert (got.system, got.schema, got.max_tokens) == (
         conversation.system,
         conversation.schema,
@@ -61,16 +64,23 @@ def check(door: str, vendor: str, conversation: Conversation) -> None:
 
 def tell(conversation: Conversation, vendor: str, *, blank: bool) -> list[Any]:
     """Return what was said; to Gemini, the seals of other models' calls are of no account."""
-    messages = [
-        replace(message, parts=tuple(part for part in message.parts if not is_dummy(part)))
-        for message in conversation.messages
-    ]
+    messages = [replace(message, parts=tuple(_drop_dummies(message.parts))) for message in conversation.messages]
     told = said(replace(conversation, messages=tuple(messages)), blank=blank)
     return told if vendor != "gemini" else [_join_results(one) for one in told]
 
 
-def is_dummy(part: Any) -> bool:
-    return isinstance(part, Thought) and part.seal == "skip_thought_signature_validator"
+def _drop_dummies(parts: tuple[Any, ...]) -> Iterator[Any]:
+    """Yield the parts without those that a translation added."""
+    for part in parts:
+        match part:
+            case Thought(seal="skip_thought_signature_validator"):
+                pass
+            case Text(text=text) if POINTER.fullmatch(text):
+                pass
+            case Result():
+                yield replace(part, parts=tuple(_drop_dummies(part.parts)))
+            case _:
+                yield part
 
 
 def _join_results(told: tuple[Any, ...]) -> tuple[Any, ...]:

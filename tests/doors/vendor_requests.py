@@ -163,7 +163,7 @@ def _read_blocks(content: Any) -> Iterator[Any]:
                 is_url = source["type"] == "url"
                 yield Picture(url=source["url"]) if is_url else Picture(source["data"], source["media_type"])
             case "thinking":
-                yield Thought(block["thinking"], block["signature"])
+                yield Thought(block["thinking"], block["signature"] or None)
             case "tool_use":
                 yield Call(block["id"], block["name"], block["input"])
             case "tool_result":
