@@ -5,10 +5,11 @@ from typing import Any, Final
 
 from penstock.domain.chat import Ask
 
+REASONING: Final = "reasoning"
+"""Reasoning of earlier turns, whatever its name in the caller's dialect."""
 READ_BY_GATEWAY: Final = frozenset({"messages", "model", "stream", "stream_options"})
 NO_EFFECT: Final[dict[str, Any]] = {
     "metadata": {},
-    "moderation": None,
     "service_tier": "auto",
     "store": False,
     "top_logprobs": 0,

@@ -15,7 +15,7 @@ from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.left_out import find_left_out
+from penstock.vendor_api.left_out import REASONING, find_left_out
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 T = TypeVar("T")
@@ -320,7 +320,7 @@ def _find_lost(message: _Message) -> Iterator[str]:
     if message.audio:
         yield "messages.audio"
     if message.reasoning_content or message.reasoning:
-        yield "messages.reasoning_content"
+        yield REASONING
     for piece in message.content if isinstance(message.content, list) else ():
         match piece:
             case {"image_url": {"detail": str(detail)}} if detail != "auto":
