@@ -87,6 +87,6 @@ def conversations(draw: some.DrawFn, *, thoughts: bool = False, picture_results:
         max_tokens=draw(some.integers(1, 10**6)),
         temperature=draw(some.none() | some.sampled_from([0, 0.5, 1, 1.5, 2])),
         top_p=draw(some.none() | some.sampled_from([0.1, 0.9, 1])),
-        stop=tuple(draw(some.lists(words, max_size=3))),
+        stop=tuple(draw(some.lists(words | some.just("\n\n"), max_size=2))),
         user=draw(some.none() | some.just("user-1")),
     )

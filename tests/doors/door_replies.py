@@ -13,6 +13,11 @@ FINISHES = {
     "tool_use": "tool_calls",
     "refusal": "content_filter",
 }
+DELTAS = {
+    "response.output_text.delta": "text",
+    "response.reasoning_summary_text.delta": "thought",
+    "response.function_call_arguments.delta": "arguments",
+}
 INCOMPLETE = {"max_output_tokens": "length", "content_filter": "content_filter"}
 
 
@@ -129,39 +134,57 @@ class _Blocks:
         self._open = None
 
 
-def read_messages(stream: bytes) -> Heard:
-    """Read events, as strictly as the API orders them."""
-    blocks, message, ended = _Blocks(), Json(), False
-    usage, pieces = Json(), 0
-    for name, data in split(stream):
-        event = json.loads(data)
-        assert name == event["type"], "the SDK drops events without their name"
-        assert not ended, "something follows the end"
+class _Message:
+    """A message while it comes."""
+
+    def __init__(self) -> None:
+        self.blocks = _Blocks()
+        self.head: Json = {}
+        self.usage: Json = {}
+        self.pieces = 0
+        self.ended = False
+
+    def take(self, event: Json) -> None:
+        assert not self.ended, "something follows the end"
         match event["type"]:
             case "error":
                 raise Unfinished(event["error"]["message"])
             case "message_start":
-                assert not message, "two beginnings"
-                message = dict(event["message"])
-                assert message["content"] == []
-                usage = dict(message["usage"])
-            case "content_block_start":
-                blocks.start(event["index"], event["content_block"])
-            case "content_block_delta":
-                pieces += event["delta"]["type"] == "text_delta"
-                blocks.add(event["index"], event["delta"])
-            case "content_block_stop":
-                blocks.stop(event["index"])
+                assert not self.head, "two beginnings"
+                self.head = dict(event["message"])
+                assert self.head["content"] == []
+                self.usage |= self.head["usage"]
             case "message_delta":
-                message |= event["delta"]
-                usage |= event["usage"]
+                self.head |= event["delta"]
+                self.usage |= event["usage"]
             case "message_stop":
-                ended = True
+                self.ended = True
             case other:
-                assert other in ("ping", "event_of_tomorrow"), other
-    if not ended:
+                self._take_block(other, event)
+
+    def _take_block(self, kind: str, event: Json) -> None:
+        match kind:
+            case "content_block_start":
+                self.blocks.start(event["index"], event["content_block"])
+            case "content_block_delta":
+                self.pieces += event["delta"]["type"] == "text_delta"
+                self.blocks.add(event["index"], event["delta"])
+            case "content_block_stop":
+                self.blocks.stop(event["index"])
+            case _:
+                assert kind == "ping", kind
+
+
+def read_messages(stream: bytes) -> Heard:
+    """Read events, as strictly as the API orders them."""
+    message = _Message()
+    for name, data in split(stream):
+        event = json.loads(data)
+        assert name == event["type"], "the SDK drops events without their name"
+        message.take(event)
+    if not message.ended:
         raise Unfinished("no message_stop")
-    return _understand_message(message | {"content": blocks.done, "usage": usage}, pieces)
+    return _understand_message(message.head | {"content": message.blocks.done, "usage": message.usage}, message.pieces)
 
 
 def read_whole_message(body: bytes) -> Heard:
@@ -190,45 +213,50 @@ def _understand_message(message: Json, pieces: int = 0) -> Heard:
 # -- Responses
 
 
-def read_responses(stream: bytes) -> Heard:
-    """Read events, and check that deltas, items and the final response agree."""
-    items: dict[int, Json] = {}
-    done: list[Json] = []
-    ids: set[str] = set()
-    pieces = 0
-    last = None
-    for number, (name, data) in enumerate(split(stream)):
-        event = json.loads(data)
-        assert name == event["type"]
-        assert last is None, "something follows the end"
-        assert event["sequence_number"] == number
+class _Response:
+    """A response while it comes."""
+
+    def __init__(self) -> None:
+        self.items: dict[int, Json] = {}
+        self.done: list[Json] = []
+        self.ids: set[str] = set()
+        self.pieces = 0
+        self.last: Json | None = None
+
+    def take(self, event: Json) -> None:
+        assert self.last is None, "something follows the end"
         if "response" in event:
-            ids.add(event["response"]["id"])
-            assert len(ids) == 1, "the id changes"
+            self.ids.add(event["response"]["id"])
+            assert len(self.ids) == 1, "the id changes"
         match event["type"]:
             case "error" | "response.failed":
-                raise Unfinished(data)
+                raise Unfinished(str(event))
             case "response.output_item.added":
-                assert event["output_index"] == len(items)
-                items[len(items)] = {"item": event["item"], "text": "", "thought": "", "arguments": ""}
-            case "response.output_text.delta":
-                pieces += 1
-                items[event["output_index"]]["text"] += event["delta"]
-            case "response.reasoning_summary_text.delta" | "response.reasoning_text.delta":
-                items[event["output_index"]]["thought"] += event["delta"]
-            case "response.function_call_arguments.delta":
-                items[event["output_index"]]["arguments"] += event["delta"]
+                assert event["output_index"] == len(self.items)
+                self.items[len(self.items)] = {"item": event["item"], "text": "", "thought": "", "arguments": ""}
             case "response.output_item.done":
-                _check_item(items[event["output_index"]], event["item"])
-                done.append(event["item"])
+                _check_item(self.items[event["output_index"]], event["item"])
+                self.done.append(event["item"])
             case "response.completed" | "response.incomplete":
-                last = event["response"]
+                self.last = event["response"]
+            case kind if kind in DELTAS:
+                self.pieces += kind == "response.output_text.delta"
+                self.items[event["output_index"]][DELTAS[kind]] += event["delta"]
             case _:
                 pass
-    if last is None:
+
+
+def read_responses(stream: bytes) -> Heard:
+    """Read events, and check that deltas, items and the final response agree."""
+    response = _Response()
+    for number, (name, data) in enumerate(split(stream)):
+        event = json.loads(data)
+        assert (name, number) == (event["type"], event["sequence_number"])
+        response.take(event)
+    if response.last is None:
         raise Unfinished("no response.completed")
-    assert last["output"] == done
-    return _understand_response(last, pieces)
+    assert response.last["output"] == response.done
+    return _understand_response(response.last, response.pieces)
 
 
 def _check_item(told: Json, item: Json) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from doors.neutral import Json
+from msgspec import structs
 
 from penstock.chat.doors import DOORS as BY_DIALECT
 from penstock.chat.doors.door import Door
@@ -58,10 +59,15 @@ def send(door: str, vendor: str, body: Json) -> Sent:
     ask = DOORS[door].read(json.dumps({"model": "m", **body}).encode(), {})
     speaker = VENDORS[vendor]
     is_native = speaker.dialect is ask.dialect and ask.dialect is not Dialect.CHAT
-    request = ask if is_native else DOORS[door].to_chat(ask)
+    request = ask if is_native else _to_chat(door, ask)
     call = speaker.complete(request, "upstream")
     assert call.body is not None
     return Sent(json.loads(call.body), request.left_out + call.left_out, ask, request)
+
+
+def _to_chat(door: str, ask: Ask) -> Ask:
+    found = DOORS[door].to_chat(ask)
+    return found if found is ask else structs.replace(found, is_translated=True)
 
 
 def relay(door: str, vendor: str, sent: Sent, pieces: Iterable[bytes]) -> bytes:

@@ -26,7 +26,7 @@ REPORTED = {
     "one_call": {"parallel_tool_calls"},
 }
 """Names under which a setting that is lost must be reported."""
-THOUGHTS = {"messages.reasoning_content", "messages.thinking", "thinking", "reasoning", "reasoning_content"}
+THOUGHTS = {"reasoning", "thinking"}
 POINTER = re.compile(r"\(shown in the next message\)|The result of the tool call .*:")
 """Words that say where the pictures of a result are."""
 
@@ -57,7 +57,7 @@ def check(door: str, vendor: str, conversation: Conversation) -> None:
     )
     check_tools(conversation, got)
     for name, reported in REPORTED.items():
-        given, found = (read_setting(one, name) for one in (conversation, got))
+        given, found = (getattr(one, name) for one in (conversation, got))
         if given != found and not is_idle(vendor, name, conversation):
             assert left_out & reported, f"{name}: {given} became {found}: {left_out}"
 
@@ -101,11 +101,6 @@ def check_tools(conversation: Conversation, got: Conversation) -> None:
     assert (got.effort or "") == (conversation.effort or "")
 
 
-def read_setting(conversation: Conversation, name: str) -> Any:
-    value = getattr(conversation, name)
-    return [text for text in value if text.strip()] if name == "stop" else value
-
-
 def is_idle(vendor: str, name: str, conversation: Conversation) -> bool:
     """Return whether a setting needs no word in the request."""
     if name == "one_call":
@@ -118,8 +113,15 @@ def has_thoughts(conversation: Conversation) -> bool:
 
 
 def is_refused(door: str, vendor: str, conversation: Conversation) -> bool:
-    """Return whether a conversation is one that the vendor cannot take at all: by chat, pictures in results."""
-    return (door, vendor) == ("chat", "gemini") and move_pictures(conversation) != conversation
+    """Return whether a conversation asks for something that the vendor cannot do."""
+    if vendor == "responses":
+        return bool(conversation.stop)
+    return (door, vendor) == ("chat", "gemini") and has_pictures_in_results(conversation)
+
+
+def has_pictures_in_results(conversation: Conversation) -> bool:
+    results = [part for message in conversation.messages for part in message.parts if isinstance(part, Result)]
+    return any(isinstance(part, Picture) for result in results for part in result.parts)
 
 
 def move_pictures(conversation: Conversation) -> Conversation:
