@@ -3,7 +3,8 @@
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
-CHAT_ENDPOINTS: Final = (CHAT_PATH,)
+RESPONSES_PATH: Final = "/llm/responses"
+CHAT_ENDPOINTS: Final = (CHAT_PATH, RESPONSES_PATH)
 """Paths that answer a chat, one for each dialect that this server speaks."""
 
 
@@ -42,4 +43,23 @@ CHAT_REQUEST: dict[str, Any] = {
         "response_format": _optional({"type": "object"}),
     },
     "example": {"model": "fast-chat", "messages": [{"role": "user", "content": "What is a penstock?"}]},
+}
+RESPONSES_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input"],
+    "additionalProperties": True,
+    "description": "OpenAI's Responses request. Other fields are passed on or translated where that is possible.",
+    "properties": {
+        "model": CHAT_REQUEST["properties"]["model"],
+        "input": {"anyOf": [TEXT, {"type": "array", "minItems": 1, "items": {"type": "object"}}]},
+        "instructions": _optional(TEXT),
+        "stream": _optional({"type": "boolean"}),
+        "max_output_tokens": _optional({"type": "integer", "minimum": 1}),
+        "temperature": _optional({"type": "number", "minimum": 0, "maximum": 2}),
+        "top_p": _optional({"type": "number", "minimum": 0, "maximum": 1}),
+        "tools": _optional({"type": "array"}),
+        "reasoning": _optional({"type": "object"}),
+        "text": _optional({"type": "object"}),
+    },
+    "example": {"model": "fast-chat", "input": "What is a penstock?"},
 }

@@ -20,8 +20,8 @@ from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
 from penstock.web.api import webhooks
 from penstock.web.auth import gateway_of
-from penstock.web.chat_schema import CHAT_PATH
-from penstock.web.openapi.chat_operation import describe_chat
+from penstock.web.chat_schema import CHAT_PATH, RESPONSES_PATH
+from penstock.web.openapi.chat_operation import describe_chat, describe_responses
 from penstock.web.sharing import shares
 
 router = APIRouter(include_in_schema=False)
@@ -71,6 +71,7 @@ def encode_document(app: FastAPI, offers: Offers, models: frozenset[str]) -> byt
 def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     found["paths"][CHAT_PATH] = {"post": describe_chat()}
+    found["paths"][RESPONSES_PATH] = {"post": describe_responses()}
     schemas = _response_shapes()
     found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
     for path, methods in found["paths"].items():

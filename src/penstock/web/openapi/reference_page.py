@@ -188,7 +188,7 @@ def _parameters(operation: Operation, shapes: "Shapes") -> str:
 def _request(request: Schema, shapes: "Shapes") -> str:
     """One model's body: its params, then what may stand beside them."""
     fields: Schema = request["properties"]
-    if "input" not in fields:
+    if "items" not in fields.get("input", ()):  # a chat
         example = code(json.dumps(request["example"], indent=2))
         return f"<details><summary>Body</summary>{shapes.table(request)}<h4>example</h4>{example}</details>"
     params = fields["input"]["items"]["properties"]["params"]

@@ -218,6 +218,20 @@ class ChatCompletion(Shape):
     usage: dict[str, Any] | None = None
 
 
+class ModelResponse(Shape):
+    """OpenAI's response; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    id: str
+    object: Literal["response"]
+    created_at: float
+    status: str
+    model: str
+    output: list[dict[str, Any]]
+    usage: dict[str, Any] | None = None
+
+
 class ChatModel(Shape):
     """A chat model, as the clients of OpenAI and of Anthropic know it."""
 
