@@ -251,8 +251,8 @@ def read_responses(stream: bytes) -> Heard:
     response = _Response()
     for number, (name, data) in enumerate(split(stream)):
         event = json.loads(data)
-        assert (name, number) == (event["type"], event["sequence_number"])
         response.take(event)
+        assert (name, number) == (event["type"], event["sequence_number"])
     if response.last is None:
         raise Unfinished("no response.completed")
     assert response.last["output"] == response.done

@@ -37,13 +37,20 @@ def ask(door: str, vendor: str, *, stream: bool) -> Sent:
     return send(door, vendor, {**WRITERS[door](ASKED), "stream": stream, **more})
 
 
+def make_reply(turn: Turn, *, stream: bool) -> Reply:
+    return Reply(Request("m", stream, "", ("Hello",), {name: Declared(name) for name in TOOLS}, ()), turn, 1)
+
+
+def speak_events(vendor: str, turn: Turn) -> list[bytes]:
+    """Return the events of a vendor's answer in its own dialect."""
+    return list(DIALECTS[vendor].stream(make_reply(turn, stream=True)))
+
+
 def speak(vendor: str, turn: Turn, *, stream: bool) -> bytes:
     """Return a vendor's answer in its own dialect."""
-    tools = {name: Declared(name) for name in TOOLS}
-    request = Request("m", stream, "", ("Hello",), tools, ())
-    reply = Reply(request, turn, 1)
-    speaker = DIALECTS[vendor]
-    return b"".join(speaker.stream(reply)) if stream else json.dumps(speaker.whole(reply)).encode()
+    if stream:
+        return b"".join(speak_events(vendor, turn))
+    return json.dumps(DIALECTS[vendor].whole(make_reply(turn, stream=False))).encode()
 
 
 def cut(whole: bytes, ends: list[int]) -> Iterator[bytes]:

@@ -446,7 +446,7 @@ class AnthropicTranslation:
             case {"type": "message_start"}:
                 yield from self._open(record.get("message"))
             case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-                yield chat.Used(self._counts.add(record.get("usage") or {}))
+                yield from self._count(record.get("usage"))
                 yield chat.Finish(REASONS.get(reason, Reason.STOP))
             case {"type": "message_stop"}:
                 yield chat.End()
@@ -469,9 +469,9 @@ class AnthropicTranslation:
 
     def _open(self, message: Any) -> Iterator[chat.Part]:
         match message:
-            case {"id": str(reply_id), "model": str(model), "content": [*blocks], "usage": {**usage}}:
+            case {"id": str(reply_id), "model": str(model), "content": [*blocks]}:
                 yield chat.Opening(reply_id, model)
-                yield chat.Used(self._counts.add(usage))
+                yield from self._count(message.get("usage"))
                 for index, block in enumerate(blocks):
                     yield from self._read_block(index, block)
             case _:
@@ -499,6 +499,11 @@ class AnthropicTranslation:
                 pass  # what chat has no place for: citations, searches of the vendor's own
             case _:
                 raise ValueError("unexpected shape of a block")
+
+    def _count(self, usage: Any) -> Iterator[chat.Part]:
+        """Yield the counts so far; without any the gateway estimates."""
+        if isinstance(usage, dict):
+            yield chat.Used(self._counts.add(cast("Json", usage)))
 
     def _seal(self) -> Iterator[chat.Part]:
         """Yield the reasoning before a call in the form in which the vendor needs it back."""
