@@ -20,6 +20,7 @@ PASSED: Final = (
     "metadata",
     "parallel_tool_calls",
     "prompt_cache_key",
+    "prompt_cache_options",
     "prompt_cache_retention",
     "safety_identifier",
     "service_tier",
