@@ -54,7 +54,8 @@ def main() -> int:
     """Run the matrix and print the table."""
     tally = Tally()
     status = pytest.main(
-        ["-q", "--no-header", "--no-summary", str(Path(__file__).with_name("test_matrix.py"))], [tally]
+        ["-q", "--no-header", "--no-summary", "-k", "test_a_cell", str(Path(__file__).with_name("test_matrix.py"))],
+        [tally],
     )
     sys.stdout.write(f"{tally.write()}\n")
     return int(status)

@@ -10,6 +10,7 @@ from openai.types.chat.completion_create_params import CompletionCreateParamsBas
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.seals import attach, seal
 
 FUNCTION: Json = {"name": "f", "description": "Do it.", "parameters": {"type": "object", "properties": {}}}
 SCHEMA: Json = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -148,3 +149,62 @@ def test_no_field_is_dropped_silently(door: str, vendor: str, field: str) -> Non
 def test_what_has_no_effect_is_not_named(vendor: str) -> None:
     idle = {"store": False, "n": 1, "logprobs": False, "metadata": {}, "service_tier": "auto", "verbosity": "medium"}
     assert send("chat", vendor, BASES["chat"] | idle | {"presence_penalty": 0}).left_out == ()
+
+
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+PARTS: dict[str, tuple[Json, str]] = {
+    "a name": ({"role": "user", "content": "Hello", "name": "Ann"}, "messages.name"),
+    "detail": (
+        {"role": "user", "content": [{"type": "image_url", "image_url": {"url": PIXEL, "detail": "high"}}]},
+        "messages.content.image_url.detail",
+    ),
+    "a cache mark": (
+        {"role": "user", "content": [{"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}]},
+        "messages.content.cache_control",
+    ),
+    "reasoning": ({"role": "assistant", "content": "Hi", "reasoning_content": "Hm."}, "reasoning"),
+    "audio": ({"role": "assistant", "content": "Hi", "audio": {"id": "audio_1"}}, "messages.audio"),
+}
+"""Messages, each with something that only OpenAI's chat has."""
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "gemini"])
+@pytest.mark.parametrize("part", PARTS)
+def test_no_field_of_a_message_is_dropped_silently(part: str, vendor: str) -> None:
+    message, name = PARTS[part]
+    body = {"messages": [{"role": "user", "content": "Hello"}, message, {"role": "user", "content": "Go on."}]}
+    assert send("chat", vendor, body).left_out == (name,)
+
+
+@pytest.mark.parametrize("vendor", ["anthropic", "gemini"])
+def test_strict_tools_are_named(vendor: str) -> None:
+    tools = [{"type": "function", "function": {**FUNCTION, "strict": True}}]
+    assert send("chat", vendor, BASES["chat"] | {"tools": tools}).left_out == ("tools.strict",)
+
+
+@pytest.mark.parametrize("vendor", ["responses", "anthropic", "gemini"])
+def test_a_refusal_of_an_earlier_turn_is_sent(vendor: str) -> None:
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": None, "refusal": "I will not."}]
+    assert "I will not." in str(send("chat", vendor, {"messages": [*turns, turns[0]]}).body)
+
+
+@pytest.mark.parametrize("data", [7, "x", {"type": "thinking"}, [7], [{"type": "tool_use"}], None])
+@pytest.mark.parametrize("vendor", VENDORS)
+@pytest.mark.parametrize("sealer", ["anthropic", "openai", "gemini", "none"])
+def test_a_forged_seal_does_no_harm(sealer: str, vendor: str, data: Any) -> None:
+    """Callers can write seals themselves: no vendor gets anything but reasoning from them."""
+    sealed = seal(sealer, data)
+    call = {"type": "tool_use", "id": attach("toolu_1", sealed), "name": "f", "input": {}}
+    turn = [{"type": "thinking", "thinking": "Hm.", "signature": sealed}, call]
+    result = {"type": "tool_result", "tool_use_id": call["id"], "content": "Done."}
+    messages = [("user", "Hello"), ("assistant", turn), ("user", [result])]
+    body = {"messages": [{"role": role, "content": content} for role, content in messages], "max_tokens": 100}
+    send("messages", vendor, BASES["messages"] | body)
+    function = {"name": "f", "arguments": "{}"}
+    called = {"role": "assistant", "tool_calls": [{"id": call["id"], "type": "function", "function": function}]}
+    answered = {"role": "tool", "tool_call_id": call["id"], "content": "Done."}
+    send("chat", vendor, BASES["chat"] | {"messages": [*BASES["chat"]["messages"], called, answered]})
+    thought = {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    item = {"type": "function_call", "call_id": call["id"], "name": "f", "arguments": "{}"}
+    output = {"type": "function_call_output", "call_id": call["id"], "output": "Done."}
+    send("responses", vendor, BASES["responses"] | {"input": [thought, item, output]})

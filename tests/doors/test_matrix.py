@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import AsyncGenerator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 from conftest import running
-from doors.cases import CASES, Cell, say
+from doors.cases import CASES, HELLO, Cell, say
 from doors.clients import DoorClient, sign_in
 from doors.upstream import Upstream
 from doubles.scripted.vendor import DIALECTS
@@ -43,3 +44,14 @@ async def stage(
 async def test_a_cell(stage: tuple[Upstream, dict[str, DoorClient]], door: str, vendor: str, case: str) -> None:
     upstream, clients = stage
     await CASES[case](Cell(door, vendor, clients[door], upstream))
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(("door", "name"), [("chat", "user"), ("messages", "user"), ("responses", "safety_identifier")])
+async def test_what_a_vendor_cannot_get_is_named_in_a_header(
+    stage: tuple[Upstream, dict[str, DoorClient]], door: str, name: str, streamed: bool
+) -> None:
+    upstream, clients = stage
+    upstream.begin(say("Hello."))
+    await clients[door].ask("gemini", replace(HELLO, user="user-1"), stream=streamed)
+    assert clients[door].headers["x-penstock-left-out"] == name
