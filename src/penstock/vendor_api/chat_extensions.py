@@ -10,13 +10,14 @@ import msgspec
 from msgspec import Raw
 
 from penstock.domain.chat import Ask
-from penstock.vendor_api import seals
+from penstock.vendor_api import left_out, seals
 
 SEALED: Final = "sealed_reasoning"
 REASONING: Final = "reasoning_content"
 _ID_MARK: Final = seals.ID_MARK.encode()
 _SEALED: Final = SEALED.encode()
 _REASONING: Final = REASONING.encode()
+_REASONING_FIELD: Final = b'"%b":' % _REASONING
 
 
 def plain_messages(ask: Ask, *, keep_reasoning: bool) -> Raw | None:
@@ -31,6 +32,14 @@ def plain_messages(ask: Ask, *, keep_reasoning: bool) -> Raw | None:
     dropped = {SEALED} if keep_reasoning else {SEALED, REASONING}
     turns = cast("list[dict[str, Any]]", msgspec.json.decode(raw))
     return Raw(msgspec.json.encode([_strip(turn, dropped if ask.is_translated else set()) for turn in turns]))
+
+
+def find_dropped(ask: Ask, *, keep_reasoning: bool) -> tuple[str, ...]:
+    """Return the names of what `plain_messages` drops."""
+    is_dropped = (
+        ask.is_translated and not keep_reasoning and _REASONING_FIELD in memoryview(ask.fields["messages"]).tobytes()
+    )
+    return (left_out.REASONING,) if is_dropped else ()
 
 
 def _strip(turn: dict[str, Any], dropped: set[str]) -> dict[str, Any]:

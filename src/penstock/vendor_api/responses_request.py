@@ -10,14 +10,17 @@ from msgspec import Raw
 from penstock.domain.chat import Ask
 from penstock.errors import InvalidRequest
 from penstock.vendor_api import seals
+from penstock.vendor_api.left_out import REASONING, find_left_out
 
 Json: TypeAlias = dict[str, Any]
 
 SEALED: Final = "openai"
 """The name of this dialect in seals."""
 PASSED: Final = (
+    "metadata",
     "parallel_tool_calls",
     "prompt_cache_key",
+    "prompt_cache_options",
     "prompt_cache_retention",
     "safety_identifier",
     "service_tier",
@@ -37,8 +40,8 @@ READ: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "messages", "model", "reasoning", "reasoning_effort", "response_format"}
     | {"tool_choice", "tools", "verbosity"}
 )
-SILENT: Final = frozenset({"metadata", "store", "stream_options"})
-"""Fields without an effect on the answer."""
+SILENT: Final = frozenset({"stream_options"})
+"""Fields that the gateway has read."""
 MAX_ID_CHARACTERS: Final = 64
 _MARK: Final = seals.PREFIX.encode()
 
@@ -117,7 +120,25 @@ def translate_request(ask: Ask, *, wants_seals: bool) -> tuple[dict[str, Any], t
         fields.pop("parallel_tool_calls", None)
     fields |= _translate_output(ask)
     known = READ | SILENT | IDLE.keys() | set(PASSED)
-    return fields, tuple(name for name in ask.fields if name not in known)
+    return fields, find_left_out(ask, known, _find_lost(ask.field("messages")))
+
+
+def _find_lost(messages: Any) -> Iterator[str]:
+    """Yield the names of fields of messages that have no place in items."""
+    for message in messages:
+        if message.get("name"):
+            yield "messages.name"
+        if message.get("audio"):
+            yield "messages.audio"
+        if message.get("reasoning_content") or message.get("reasoning"):
+            sealed = [*(message.get("sealed_reasoning") or ()), *_find_seals(message)]
+            yield from () if any(_open_seal(str(one)) for one in sealed) else (REASONING,)
+
+
+def _find_seals(message: Json) -> Iterator[str]:
+    for call in message.get("tool_calls") or ():
+        _, sealed = seals.detach(str(call.get("id")))
+        yield sealed or ""
 
 
 def _translate_output(ask: Ask) -> Json:

@@ -13,6 +13,7 @@ from penstock.errors import InvalidRequest
 from penstock.vendor_api import seals
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
+from penstock.vendor_api.left_out import REASONING, find_left_out
 from penstock.vendor_api.lenient_json import read_json, write_json
 from penstock.vendor_api.messages_usage import MessagesCounts
 
@@ -28,11 +29,17 @@ IDLE: Final[Mapping[str, Any]] = (
     | {"logit_bias": {}, "logprobs": False, "modalities": ["text"], "n": 1}
 )
 """Fields that change the meaning of an answer and are not supported, each with the value that has no effect."""
+TAKEN: Final = frozenset({"max_completion_tokens", "max_tokens", "output_config", "parallel_tool_calls"}) | {
+    *("reasoning_effort", "response_format", "safety_identifier", "stop", "tool_choice", "tools", "user"),
+    *(*SAMPLING, *EXTRAS, *IDLE),
+}
+"""Fields that are read or refused. All others are reported as left out."""
 CHOICES: Final = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS: Final = {"minimal": "low", **{effort: effort for effort in ("low", "medium", "high", "xhigh", "max")}}
 NO_ID: Final = re.compile(r"[^\w-]", re.ASCII)  # other vendors have dots and colons in their ids of tool calls
 SEAL: Final = "anthropic"
 """The name in seals of this vendor's reasoning."""
+THOUGHTS: Final = ("thinking", "redacted_thinking")
 IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
@@ -66,9 +73,17 @@ class Anthropic(RemoteChat):
         body: Json = {"model": model, "max_tokens": ask.max_tokens or options.max_tokens, "stream": ask.stream}
         body |= _translate_turns(ask) | _translate_tools(ask) | _translate_output(ask) | _translate_rest(ask)
         body |= {name: ask.fields[name] for name in EXTRAS if name in ask.fields}
+        left_out = [*body.pop("left_out"), *_find_lost(ask, is_sampled=options.version == SAMPLED)]
         body |= {} if options.version == SAMPLED else dict.fromkeys(SAMPLING)
         given = {name: value for name, value in body.items() if value not in (None, "", [], {})}
-        return Call("POST", self._path, self._headers, body=msgspec.json.encode(given), seconds=options.total_seconds)
+        return Call(
+            "POST",
+            self._path,
+            self._headers,
+            body=msgspec.json.encode(given),
+            seconds=options.total_seconds,
+            left_out=find_left_out(ask, TAKEN, left_out),
+        )
 
     def count(self, ask: Ask, model: str) -> Call | None:
         """Return the call that counts the tokens of a request in the vendor's dialect."""
@@ -94,7 +109,7 @@ class Anthropic(RemoteChat):
         return _blame(body, reply.status, reply.retry_after)
 
 
-# -- the fields of a request that are read; others are dropped
+# -- the fields of a request that are read, or reported as left out; others echo our replies
 
 
 class _Piece(msgspec.Struct):
@@ -102,6 +117,7 @@ class _Piece(msgspec.Struct):
     text: str | None = None
     refusal: str | None = None
     image_url: Json | str | None = None
+    cache_control: Any = None
 
 
 class _Function(msgspec.Struct):
@@ -109,6 +125,7 @@ class _Function(msgspec.Struct):
     description: str | None = None
     parameters: Json | None = None
     arguments: str | None = None
+    strict: bool | None = None
 
 
 class _Tool(msgspec.Struct):  # or a call of one, or a choice among them
@@ -127,6 +144,11 @@ class _Turn(msgspec.Struct):
     tool_call_id: str | None = None
     function_call: Any = None
     sealed_reasoning: list[str] = []
+    refusal: str | None = None
+    name: str | None = None
+    audio: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
 
 def _read(ask: Ask, name: str, shape: Any = Any) -> Any:
@@ -160,8 +182,10 @@ def _translate_turns(ask: Ask) -> Json:
     """Return the system prompt and alternating turns of user and assistant, with tool results first in their turn."""
     system: list[Json] = []
     turns: list[Json] = []
+    lost: list[str] = []
     for index, turn in enumerate(_read(ask, "messages", list[_Turn])):
         role, blocks = _translate_turn(turn, f"messages[{index}]")
+        lost += _find_lost_parts(turn, blocks)
         if role == "system":
             system += blocks
         elif turns and turns[-1]["role"] == role:
@@ -173,7 +197,7 @@ def _translate_turns(ask: Ask) -> Json:
         content.sort(key=lambda block: block["type"] != "tool_result")
     if not turns:
         raise _invalid("messages", "this model needs a user message that is not empty")
-    return {"messages": turns, "system": "\n".join(block["text"] for block in system)}
+    return {"messages": turns, "system": "\n".join(block["text"] for block in system), "left_out": lost}
 
 
 def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
@@ -185,11 +209,42 @@ def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
             return "user", _translate_content(turn, place, "text", "image_url")
         case "assistant":
             blocks = _translate_content(turn, place, "text", "refusal")
+            blocks += [{"type": "text", "text": turn.refusal}] if turn.refusal and turn.refusal.strip() else []
             return "assistant", _order(turn, blocks, list(_translate_calls(turn, place)))
         case "tool":
             return "user", [_translate_result(turn, place)]
         case _:
             raise _unsupported(f"{place}.role", turn.role, ("system", "developer", "user", "assistant", "tool"))
+
+
+def _find_lost_parts(turn: _Turn, blocks: list[Json]) -> Iterator[str]:
+    """Yield the names of fields of a turn that have no place in these blocks."""
+    if turn.name:
+        yield "messages.name"
+    if turn.audio:
+        yield "messages.audio"
+    if (turn.reasoning_content or turn.reasoning) and not any(block["type"] == "thinking" for block in blocks):
+        yield REASONING
+    for piece in turn.content if isinstance(turn.content, list) else ():
+        if piece.cache_control:
+            yield "messages.content.cache_control"
+        match piece.image_url:
+            case {"detail": str(detail)} if detail != "auto":
+                yield "messages.content.image_url.detail"
+            case _:
+                pass
+
+
+def _find_lost(ask: Ask, *, is_sampled: bool) -> Iterator[str]:
+    """Yield the names of settings that are changed on the way, or in a part of which something is lost."""
+    if not is_sampled:
+        yield from (name for name in SAMPLING if name in ask.fields)
+    elif "temperature" in ask.fields and _read(ask, "temperature", float) > 1:
+        yield "temperature"
+    if "stop" in ask.fields and not all(text.strip() for text in _read_stops(ask)):
+        yield "stop"
+    if any(tool.function and tool.function.strict for tool in _read(ask, "tools", list[_Tool]) or ()):
+        yield "tools.strict"
 
 
 def _translate_content(turn: _Turn, place: str, *allowed: str) -> list[Json]:
@@ -233,12 +288,19 @@ def _translate_calls(turn: _Turn, place: str) -> Iterator[Json]:
             raise _invalid(where, f"expected the JSON text of an object ({error})") from None
         call_id, sealed = seals.detach(call.id)
         yield from _unseal(sealed or "")
-        yield {"type": "tool_use", "id": NO_ID.sub("_", call_id), "name": function.name, "input": taken}
+        yield {"type": "tool_use", "id": _clean_id(call_id), "name": function.name, "input": taken}
+
+
+def _clean_id(call_id: str) -> str:
+    """Return an id of letters that the vendor takes; ids that differ stay different."""
+    return NO_ID.sub(lambda found: f"_{ord(found[0]):x}_", call_id)
 
 
 def _unseal(sealed: str) -> list[Json]:
     """Return the blocks of reasoning in a seal of this vendor."""
-    return seals.unseal(sealed, SEAL) or []
+    found = seals.unseal(sealed, SEAL)
+    blocks = cast("list[Any]", found) if isinstance(found, list) else []
+    return [block for block in blocks if isinstance(block, dict) and block.get("type") in THOUGHTS]
 
 
 def _order(turn: _Turn, blocks: list[Json], calls: list[Json]) -> list[Json]:
@@ -252,7 +314,7 @@ def _translate_result(turn: _Turn, place: str) -> Json:
     if not turn.tool_call_id:
         raise _invalid(f"{place}.tool_call_id", "expected the id of the tool call that this answers")
     content = _translate_content(turn, place, "text", "image_url")
-    result = {"type": "tool_result", "tool_use_id": NO_ID.sub("_", seals.detach(turn.tool_call_id)[0])}
+    result = {"type": "tool_result", "tool_use_id": _clean_id(seals.detach(turn.tool_call_id)[0])}
     return result | ({"content": content} if content else {})
 
 
@@ -312,16 +374,20 @@ def _translate_output(ask: Ask) -> Json:
 
 
 def _translate_rest(ask: Ask) -> Json:
-    stop: str | list[str] = _read(ask, "stop") or []
     user: str | None = _read(ask, "user", str) or _read(ask, "safety_identifier", str)
     temperature, top_p = _read(ask, "temperature", float), _read(ask, "top_p", float)
     return {
-        "stop_sequences": [text for text in ([stop] if isinstance(stop, str) else stop) if text.strip()],
+        "stop_sequences": [text for text in _read_stops(ask) if text.strip()],
         "metadata": {"user_id": user} if user else None,
         "temperature": None if temperature is None else min(temperature, 1.0),
         "top_p": None if top_p == 1 else top_p,  # asks for nothing, and some models refuse it beside a temperature
         "top_k": ask.fields.get("top_k"),
     }
+
+
+def _read_stops(ask: Ask) -> list[str]:
+    stop: str | list[str] = _read(ask, "stop") or []
+    return [stop] if isinstance(stop, str) else stop
 
 
 def _without_seals(messages: msgspec.Raw) -> msgspec.Raw:
@@ -380,7 +446,7 @@ class AnthropicTranslation:
             case {"type": "message_start"}:
                 yield from self._open(record.get("message"))
             case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-                yield chat.Used(self._counts.add(record.get("usage") or {}))
+                yield from self._count(record.get("usage"))
                 yield chat.Finish(REASONS.get(reason, Reason.STOP))
             case {"type": "message_stop"}:
                 yield chat.End()
@@ -403,9 +469,9 @@ class AnthropicTranslation:
 
     def _open(self, message: Any) -> Iterator[chat.Part]:
         match message:
-            case {"id": str(reply_id), "model": str(model), "content": [*blocks], "usage": {**usage}}:
+            case {"id": str(reply_id), "model": str(model), "content": [*blocks]}:
                 yield chat.Opening(reply_id, model)
-                yield chat.Used(self._counts.add(usage))
+                yield from self._count(message.get("usage"))
                 for index, block in enumerate(blocks):
                     yield from self._read_block(index, block)
             case _:
@@ -433,6 +499,11 @@ class AnthropicTranslation:
                 pass  # what chat has no place for: citations, searches of the vendor's own
             case _:
                 raise ValueError("unexpected shape of a block")
+
+    def _count(self, usage: Any) -> Iterator[chat.Part]:
+        """Yield the counts so far; without any the gateway estimates."""
+        if isinstance(usage, dict):
+            yield chat.Used(self._counts.add(cast("Json", usage)))
 
     def _seal(self) -> Iterator[chat.Part]:
         """Yield the reasoning before a call in the form in which the vendor needs it back."""

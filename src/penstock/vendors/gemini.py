@@ -16,6 +16,7 @@ from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
 from penstock.vendor_api.embeddings import Embeddings
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
+from penstock.vendor_api.left_out import REASONING, find_left_out
 from penstock.vendor_api.lenient_json import read_json, write_json
 
 T = TypeVar("T")
@@ -24,6 +25,11 @@ Json: TypeAlias = dict[str, Any]
 IDLE: Json = {"function_call": "none", "functions": [], "logit_bias": {}, "logprobs": False, "modalities": ["text"]}
 UNSUPPORTED: Final = (*IDLE, "audio", "prediction", "web_search_options")  # unless they ask for nothing
 SETTINGS: Final = ("temperature", "top_p", "top_k", "presence_penalty", "frequency_penalty")
+TAKEN: Final = frozenset({"cachedContent", "extra_body", "google", "max_completion_tokens", "max_tokens"}) | {
+    *("n", "parallel_tool_calls", "reasoning_effort", "response_format", "safetySettings", "seed", "stop"),
+    *("tool_choice", "tools", *SETTINGS, *UNSUPPORTED),
+}
+"""Fields that are read or refused. All others are reported as left out."""
 DECLARED: Final = {"name": "name", "description": "description", "parameters": "parametersJsonSchema"}
 MODES: Final = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
 EFFORTS: Final = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "high"}
@@ -71,8 +77,9 @@ class Gemini(RemoteChat):
                 raise InvalidRequest(message, param=name, code="unsupported_parameter")
         extra = _read(ask, "extra_body", dict[str, Json]) or NOTHING
         google = _read(ask, "google", Json) or extra.get("google") or NOTHING
+        conversation = _Conversation(_read(ask, "messages", list[_Message]) or [])
         body = {
-            **_Conversation(_read(ask, "messages", list[_Message]) or []).as_json(),
+            **conversation.as_json(),
             **_translate_tools(ask),
             "generationConfig": _configure(ask, model, google.get("thinking_config")),
             "cachedContent": google.get("cached_content") or ask.field("cachedContent"),
@@ -81,7 +88,14 @@ class Gemini(RemoteChat):
         verb = "streamGenerateContent?alt=sse" if ask.stream else "generateContent"
         url = f"{self._models}/{quote(model.removeprefix('models/'), safe='')}:{verb}"
         given = {name: value for name, value in body.items() if value}
-        return Call("POST", url, self._headers, body=msgspec.json.encode(given), seconds=self.options.total_seconds)
+        return Call(
+            "POST",
+            url,
+            self._headers,
+            body=msgspec.json.encode(given),
+            seconds=self.options.total_seconds,
+            left_out=find_left_out(ask, TAKEN, [*conversation.left_out, *_find_lost_tools(ask)]),
+        )
 
     def embed(self, ask: Ask, model: str) -> Call:
         """Translate a request for embeddings: each text is a request of one batch."""
@@ -141,7 +155,7 @@ def _read_texts(ask: Ask) -> list[str]:
 
 
 class _Message(msgspec.Struct):
-    """The fields of a message that are read; others echo our replies and are dropped."""
+    """The fields of a message that are read, or reported as left out; others echo our replies."""
 
     role: str
     content: str | list[Json] | None = None
@@ -149,6 +163,10 @@ class _Message(msgspec.Struct):
     tool_calls: list[Json] | None = None
     function_call: Any = None
     tool_call_id: str | None = None
+    name: str | None = None
+    audio: Any = None
+    reasoning_content: Any = None
+    reasoning: Any = None
 
 
 def _read(ask: Ask, name: str, shape: type[T]) -> T | None:
@@ -269,12 +287,15 @@ class _Conversation:
     """Messages, as turns that alternate between user and model."""
 
     def __init__(self, messages: list[_Message]) -> None:
+        self.left_out: list[str] = []
+        """Fields of messages that Gemini cannot get."""
         self._system: list[Json] = []
         self._turns: list[Json] = []
         self._calls: dict[str, tuple[int, Json]] = {}
         self._results: list[tuple[int, Json]] = []
         for index, message in enumerate(messages):
             self._add(f"messages[{index}]", message)
+            self.left_out += _find_lost(message)
         self._append("user", [])
 
     def as_json(self) -> Json:
@@ -291,7 +312,7 @@ class _Conversation:
             case "tool":
                 self._answer(place, message)
             case "assistant" if message.function_call is None:
-                parts = _translate_content(place, message.content or message.refusal)
+                parts = _translate_content(place, message.content) + _translate_content(place, message.refusal)
                 self._append("model", parts + self._call(f"{place}.tool_calls", message.tool_calls or []))
             case role:
                 raise _unsupported(f"{place}.role" if role == "function" else f"{place}.function_call", "function")
@@ -332,6 +353,35 @@ class _Conversation:
         text = "".join(part["text"] for part in parts)
         response = named | {"response": _parse_object(text) or {"result": text}}
         self._results.append((position, {"functionResponse": response}))
+
+
+def _find_lost(message: _Message) -> Iterator[str]:
+    """Yield the names of fields that have no place in a turn."""
+    if message.name:
+        yield "messages.name"
+    if message.audio:
+        yield "messages.audio"
+    if message.reasoning_content or message.reasoning:
+        yield REASONING
+    for piece in message.content if isinstance(message.content, list) else ():
+        match piece:
+            case {"image_url": {"detail": str(detail)}} if detail != "auto":
+                yield "messages.content.image_url.detail"
+            case {"file": {"filename": str()}}:
+                yield "messages.content.file.filename"
+            case {"cache_control": {**_cached}}:
+                yield "messages.content.cache_control"
+            case _:
+                pass
+
+
+def _find_lost_tools(ask: Ask) -> Iterator[str]:
+    for tool in ask.field("tools") or ():
+        match tool:
+            case {"function": {"strict": True}}:
+                yield "tools.strict"
+            case _:
+                pass
 
 
 def _parse_object(text: Any) -> msgspec.Raw | None:

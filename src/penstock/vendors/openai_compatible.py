@@ -10,7 +10,7 @@ from pydantic import Field
 
 from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
-from penstock.vendor_api.chat_extensions import plain_messages
+from penstock.vendor_api.chat_extensions import find_dropped, plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock.vendor_api.responses_reply import ResponsesTranslation
@@ -90,7 +90,9 @@ class OpenAICompatible(RemoteChat):
             fields["messages"] = messages
         if ask.stream:
             self._ask_usage(fields)
-        left_out = self._fit(fields) if ask.is_translated else ()
+        left_out: tuple[str, ...] = ()
+        if ask.is_translated:
+            left_out = (*find_dropped(ask, keep_reasoning=self.options.reasoning_content), *self._fit(fields))
         if self._adapts:
             self._adapt(fields)
         return Call("POST", "/chat/completions", self._headers, body=_encode(fields), left_out=left_out)

@@ -13,7 +13,7 @@ from penstock.domain.chat import Ask, Blame, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
-from penstock.vendor_api.chat_extensions import plain_messages
+from penstock.vendor_api.chat_extensions import find_dropped, plain_messages
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
@@ -106,7 +106,7 @@ class Local:
 
     def complete(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields, with tools as the options say."""
-        messages = plain_messages(ask, keep_reasoning=False)
+        messages, left_out = plain_messages(ask, keep_reasoning=False), find_dropped(ask, keep_reasoning=False)
         if messages is not None:
             ask = structs.replace(ask, fields={**ask.fields, "messages": messages})
         try:
@@ -115,7 +115,7 @@ class Local:
         except RecursionError:
             where = "tools" if "tools" in ask.fields else "messages"
             raise InvalidRequest(f"Invalid '{where}': nested too deeply.", param=where, code="invalid_value") from None
-        return Call("POST", "/chat/completions", self._headers, body=body)
+        return Call("POST", "/chat/completions", self._headers, body=body, left_out=left_out)
 
     def _open_turns(self, turns: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the conversation, opened by our system prompt if it has none."""

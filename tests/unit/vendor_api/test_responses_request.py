@@ -154,4 +154,4 @@ def test_what_has_no_effect_or_no_place():
     body = {"model": "m", "messages": [USER], "seed": 1, "top_k": 5, "n": 1, "stop": [], "metadata": {"a": "b"}}
     fields, left_out = translate_request(request.read(json.dumps(body).encode()), wants_seals=True)
     assert left_out == ("seed", "top_k")
-    assert fields.keys() == {"input", "store", "include"}
+    assert fields.keys() == {"input", "metadata", "store", "include"}

@@ -132,8 +132,13 @@ def test_results_of_tools_come_first_in_one_user_turn():
 def test_calls_without_arguments_results_without_words_and_ids_of_other_vendors():
     turns = [*HELLO, calls("functions.get:0", arguments=""), result("functions.get:0", "")]
     _, called, answered = translate(messages=turns)["messages"]
-    assert called["content"][0] | {"name": ""} == {"type": "tool_use", "id": "functions_get_0", "name": "", "input": {}}
-    assert answered["content"] == [{"type": "tool_result", "tool_use_id": "functions_get_0"}]
+    assert called["content"][0] | {"name": ""} == {
+        "type": "tool_use",
+        "id": "functions_2e_get_3a_0",
+        "name": "",
+        "input": {},
+    }
+    assert answered["content"] == [{"type": "tool_result", "tool_use_id": "functions_2e_get_3a_0"}]
 
 
 @pytest.mark.parametrize(

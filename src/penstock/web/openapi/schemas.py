@@ -223,10 +223,6 @@ class ChatCompletion(Shape):
 class ChatResponse(Shape):
     """OpenAI's response object; vendors may add fields."""
 
-
-class Message(Shape):
-    """Anthropic's message; vendors may add fields."""
-
     model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
 
     id: str

@@ -94,6 +94,8 @@ class Conversation:
         self._assistant, self._contents = None, []
         if message is not None and (contents or "tool_calls" in message):
             self.messages.append(message | {"content": _join_texts(contents)})
+        elif message is not None and len(message) > 1:
+            self.left_out.append("reasoning")  # nothing was said after it
         self._flush_images()
 
     def _flush_images(self) -> None:

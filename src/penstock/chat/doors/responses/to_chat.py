@@ -14,6 +14,7 @@ Json: TypeAlias = dict[str, Any]
 
 PASSED: Final = (
     "prompt_cache_key",
+    "prompt_cache_options",
     "prompt_cache_retention",
     "safety_identifier",
     "service_tier",
@@ -28,9 +29,7 @@ READ: Final = frozenset(
     | {"tools"}
 )
 """Fields that are translated below."""
-SILENT: Final = frozenset(
-    {"background", "client_metadata", "include", "metadata", "prompt_cache_options", "store", "stream_options"}
-)
+SILENT: Final = frozenset({"background", "client_metadata", "include", "metadata", "store", "stream_options"})
 """Fields without an effect on the answer. Metadata is returned with it; chat takes it only with stored answers."""
 IDLE: Final[Mapping[str, Any]] = {"top_logprobs": 0, "truncation": "disabled"}
 """Fields that chat cannot express, each with the value that has no effect."""
