@@ -118,8 +118,8 @@ new-vendor:  ## create a vendor from the template: make new-vendor NAME=acme
 	@test -n "$(NAME)" || { echo "Give it a name: make new-vendor NAME=acme"; exit 1; }
 	@$(PYTHON) tools/vendors/new_vendor.py "$(NAME)"
 
-BENCHES := chat.chat chat.streams jobs.jobs storage.assets jobs.growth engines.engines
-bench: setup-bench  ## measure chat beside its peers, streams, jobs, assets, growth, engines; tables and plots in bench/results
+BENCHES := chat.chat chat.doors chat.streams jobs.jobs storage.assets jobs.growth engines.engines
+bench: setup-bench  ## measure chat and its doors beside peers, streams, jobs, assets, growth, engines; tables and plots in bench/results
 	@for question in $(BENCHES); do $(BIN)/python -m bench.$$question || exit 1; done
 
 bench-guard: setup-bench  ## fail if a chat request costs 1.3 times the recorded cost, beside a bare proxy

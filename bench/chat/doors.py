@@ -54,7 +54,7 @@ CONNECTIONS: Final = 16
 PATIENCE: Final = 60
 FIRST_SECONDS: Final = 10
 """Time in which a route must answer rightly once its proxy listens."""
-SLOW: Final = 4
+SLOW: Final = 8
 """The share of a portion that a slow peer is asked: one in so many."""
 
 
@@ -175,7 +175,7 @@ class DoorPeer:
 DOOR_PEERS: Final = {
     "penstock": DoorPeer(tuple(ROUTES)),
     "tensorzero": DoorPeer(("chat-openai", "chat-anthropic")),
-    "litellm": DoorPeer(("chat-openai", "chat-anthropic", "messages-anthropic", "messages-openai"), SLOW),
+    "litellm": DoorPeer(("chat-openai", "messages-anthropic", "messages-openai"), SLOW),
 }
 
 
@@ -257,18 +257,30 @@ Costs = dict[tuple[str, str, str], list[float]]
 
 
 def measure(options: argparse.Namespace, upstream: int, cells: Sequence[Cell]) -> Costs:
-    """Return the costs of each kind, peer and route, a figure for each round."""
+    """Return the costs of each kind, peer and route, a figure for each round; fewer rounds if the time is over."""
     taken: Costs = {}
+    end = time.monotonic() + options.minutes * 60
     for turn in range(options.rounds + 1):
+        if turn > 1 and time.monotonic() > end:
+            say("the time is over")
+            break
         say("warming up" if not turn else f"round {turn} of {options.rounds}")
-        for kind in options.kinds:
-            set_pause(upstream, PAUSES[kind])
-            for cell in cells:
-                requests = max(CONNECTIONS, KINDS[kind] // DOOR_PEERS[cell.peer].share)
-                cost = ask_portion(cell, kind, requests)
-                if turn:
-                    taken.setdefault((kind, cell.peer, cell.route), []).append(cost)
+        found = measure_round(options.kinds, upstream, cells)
+        if turn:
+            for place, cost in found.items():
+                taken.setdefault(place, []).append(cost)
     return taken
+
+
+def measure_round(kinds: Sequence[str], upstream: int, cells: Sequence[Cell]) -> dict[tuple[str, str, str], float]:
+    """Return the cost of each kind, peer and route."""
+    found: dict[tuple[str, str, str], float] = {}
+    for kind in kinds:
+        set_pause(upstream, PAUSES[kind])
+        for cell in cells:
+            requests = max(CONNECTIONS, KINDS[kind] // DOOR_PEERS[cell.peer].share)
+            found[kind, cell.peer, cell.route] = ask_portion(cell, kind, requests)
+    return found
 
 
 @contextlib.contextmanager
@@ -349,6 +361,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--routes", nargs="+", choices=tuple(ROUTES), default=list(ROUTES))
     parser.add_argument("--kinds", nargs="+", choices=tuple(KINDS), default=list(KINDS))
     parser.add_argument("--rounds", type=int)
+    parser.add_argument("--minutes", type=float, default=30, help="no round begins later")
     parser.add_argument("--quick", action="store_true", help="four rounds")
     options = parser.parse_args()
     options.rounds = options.rounds or (4 if options.quick else 12)

@@ -108,7 +108,7 @@ class InvalidRequest(PenstockError):
 
 
 class MissingApiKey(PenstockError):
-    """You didn't provide an API key. Send the header `Authorization: Bearer psk_…`."""
+    """You didn't provide an API key. Send the header `Authorization: Bearer psk_…` or `x-api-key: psk_…`."""
 
     status = 401
     type = "invalid_request_error"  # chat clients tell a wrong key by this type and the words of the message

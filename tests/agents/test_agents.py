@@ -52,6 +52,11 @@ async def check_gateway(gateway: Scripted, dialect: str) -> None:
     assert {seen.request.model for seen in asked if seen.request is not None} == {UPSTREAM_MODEL}
     assert gateway.key not in sent_to(gateway.vendor)
     assert all(KEY in " ".join(seen.headers.values()) for seen in asked)
+    last = asked[-1].request
+    assert last is not None
+    if dialect != "chat":  # which has no seals
+        kept = [seal.partition("/")[0] for seal in last.seals]
+        assert kept == [f"SEAL+{number}" for number in range(1, len(asked))], "the reasoning of each turn came back"
     records = await gateway.usage_records(len(asked))
     assert {record.outcome for record in records} == {ChatOutcome.OK}
     counted = {(record.usage.prompt, record.usage.completion) for record in records}

@@ -7,6 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+from msgspec import structs
+
 from penstock.billing.admission import Admission, Ticket
 from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.answer import Answer
@@ -113,6 +116,40 @@ class Relay:
             answer.fail(error)
             raise
         return answer
+
+    async def count(self, ask: Ask, offer: ChatOffer, key: ApiKey) -> bytes:
+        """Return the number of a request's tokens as JSON: as its vendor counts them, or else estimated."""
+        ticket = await self._admit(structs.replace(ask, prompt=0, max_tokens=0), key) if key.is_limited else None
+        try:
+            route = next(iter(self.routes.choose(offer.routes, key.account_id)), offer.routes[0])
+            vendor = self._offers().chat_vendors[route.vendor]
+            call = vendor.count(ask, route.model) if vendor.dialect is ask.dialect else None
+            if call is None:
+                return msgspec.json.encode({"input_tokens": ask.prompt})
+            return await self._count(vendor, call)
+        finally:
+            if ticket is not None:
+                ticket.settle(0, 0)
+
+    async def _count(self, vendor: ChatVendor, call: Call) -> bytes:
+        try:
+            with Deadline(vendor.options.first_byte_seconds):
+                incoming = await self._exchange.open(vendor, call)
+                try:
+                    body = await incoming.read_all(MAX_REPLY_BYTES)
+                finally:
+                    incoming.close()
+        except (NotSent, ReplyLost) as error:
+            raise VendorFailed(retry_after=1) from error
+        except TimeoutError as error:
+            raise VendorTimeout from error
+        if 200 <= incoming.status < 300:
+            return body
+        refused, redactor = _refuse(vendor, incoming, body), self._offers().redactor
+        failure = explain_fault(refused.fault, redactor)
+        if refused.reply is not None and refused.is_passable:
+            failure.reply = redactor.reply(refused.reply)
+        raise failure
 
     async def _admit(self, ask: Ask, key: ApiKey) -> Ticket:
         """Let the request in as far as its rate limits allow."""

@@ -15,21 +15,29 @@ class MessagesCounts:
 
     def add(self, usage: dict[str, Any]) -> Usage:
         """Take the `usage` of a message or an event, and return the usage so far."""
-        details = usage.get("output_tokens_details")
-        counts: dict[str, Any] = {**usage, **(cast("dict[str, Any]", details) if isinstance(details, dict) else {})}
+        counts = dict(usage)
+        for name in ("output_tokens_details", "cache_creation"):
+            counts |= cast("dict[str, Any]", usage[name]) if isinstance(usage.get(name), dict) else {}
         whole = {name: count for name, count in counts.items() if isinstance(count, int | float) and count % 1 == 0}
         self._counts |= {name: read_count(count) for name, count in whole.items()}
         count = self._counts.get
         cached, written = count("cache_read_input_tokens", 0), count("cache_creation_input_tokens", 0)
         prompt = count("input_tokens", 0) + written + cached
-        return Usage(prompt, count("output_tokens", 0), cached, count("thinking_tokens", 0))
+        return Usage(
+            prompt,
+            count("output_tokens", 0),
+            cached,
+            count("thinking_tokens", 0),
+            cache_writes=written,
+            cache_writes_1h=min(written, count("ephemeral_1h_input_tokens", 0)),
+        )
 
 
 def write_usage(usage: Usage) -> dict[str, int]:
     """Return the `usage` of a message: at Anthropic, the prompt's tokens exclude those of its cache."""
     return {
-        "input_tokens": max(0, usage.prompt - usage.cached),
-        "cache_creation_input_tokens": 0,
+        "input_tokens": max(0, usage.prompt - usage.cached - usage.cache_writes),
+        "cache_creation_input_tokens": usage.cache_writes,
         "cache_read_input_tokens": usage.cached,
         "output_tokens": usage.completion,
     }

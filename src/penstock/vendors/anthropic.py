@@ -14,6 +14,7 @@ from penstock.vendor_api import seals
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.lenient_json import read_json, write_json
+from penstock.vendor_api.messages_usage import MessagesCounts
 
 Json: TypeAlias = dict[str, Any]
 
@@ -30,6 +31,8 @@ IDLE: Final[Mapping[str, Any]] = (
 CHOICES: Final = {"auto": "auto", "none": "none", "required": "any"}
 EFFORTS: Final = {"minimal": "low", **{effort: effort for effort in ("low", "medium", "high", "xhigh", "max")}}
 NO_ID: Final = re.compile(r"[^\w-]", re.ASCII)  # other vendors have dots and colons in their ids of tool calls
+SEAL: Final = "anthropic"
+"""The name in seals of this vendor's reasoning."""
 IMAGES: Final = ("image/jpeg", "image/png", "image/gif", "image/webp")
 
 
@@ -123,6 +126,7 @@ class _Turn(msgspec.Struct):
     tool_calls: list[_Tool] | None = None
     tool_call_id: str | None = None
     function_call: Any = None
+    sealed_reasoning: list[str] = []
 
 
 def _read(ask: Ask, name: str, shape: Any = Any) -> Any:
@@ -181,7 +185,7 @@ def _translate_turn(turn: _Turn, place: str) -> tuple[str, list[Json]]:
             return "user", _translate_content(turn, place, "text", "image_url")
         case "assistant":
             blocks = _translate_content(turn, place, "text", "refusal")
-            return "assistant", [*blocks, *_translate_calls(turn, place)]
+            return "assistant", _order(turn, blocks, list(_translate_calls(turn, place)))
         case "tool":
             return "user", [_translate_result(turn, place)]
         case _:
@@ -227,14 +231,28 @@ def _translate_calls(turn: _Turn, place: str) -> Iterator[Json]:
         except (ValueError, RecursionError) as error:
             where = f"{place}.tool_calls[{index}].function.arguments"
             raise _invalid(where, f"expected the JSON text of an object ({error})") from None
-        yield {"type": "tool_use", "id": NO_ID.sub("_", call.id), "name": function.name, "input": taken}
+        call_id, sealed = seals.detach(call.id)
+        yield from _unseal(sealed or "")
+        yield {"type": "tool_use", "id": NO_ID.sub("_", call_id), "name": function.name, "input": taken}
+
+
+def _unseal(sealed: str) -> list[Json]:
+    """Return the blocks of reasoning in a seal of this vendor."""
+    return seals.unseal(sealed, SEAL) or []
+
+
+def _order(turn: _Turn, blocks: list[Json], calls: list[Json]) -> list[Json]:
+    """Return the blocks of a turn, which must begin with its reasoning; later reasoning stays before its call."""
+    thoughts = [block for sealed in turn.sealed_reasoning for block in _unseal(sealed)]
+    first = next((index for index, block in enumerate(calls) if block["type"] == "tool_use"), 0)
+    return [*thoughts, *calls[:first], *blocks, *calls[first:]]
 
 
 def _translate_result(turn: _Turn, place: str) -> Json:
     if not turn.tool_call_id:
         raise _invalid(f"{place}.tool_call_id", "expected the id of the tool call that this answers")
     content = _translate_content(turn, place, "text", "image_url")
-    result = {"type": "tool_result", "tool_use_id": NO_ID.sub("_", turn.tool_call_id)}
+    result = {"type": "tool_result", "tool_use_id": NO_ID.sub("_", seals.detach(turn.tool_call_id)[0])}
     return result | ({"content": content} if content else {})
 
 
@@ -346,10 +364,11 @@ def _decode(data: bytes) -> Json:
 class AnthropicTranslation:
     """Translates one reply."""
 
-    __slots__ = ("_counts", "_tool")
+    __slots__ = ("_counts", "_thoughts", "_tool")
 
     def __init__(self) -> None:
-        self._counts: dict[str, int] = {}
+        self._counts = MessagesCounts()
+        self._thoughts: dict[int, Json] = {}  # blocks of reasoning that no call has taken yet
         self._tool: int | None = None  # the block that calls a tool; the vendor's own tools take arguments too
 
     def event(self, name: str, data: bytes) -> Iterator[chat.Part]:
@@ -361,7 +380,7 @@ class AnthropicTranslation:
             case {"type": "message_start"}:
                 yield from self._open(record.get("message"))
             case {"type": "message_delta", "delta": {"stop_reason": str(reason)}}:
-                yield self._count(record.get("usage") or {})
+                yield chat.Used(self._counts.add(record.get("usage") or {}))
                 yield chat.Finish(REASONS.get(reason, Reason.STOP))
             case {"type": "message_stop"}:
                 yield chat.End()
@@ -386,7 +405,7 @@ class AnthropicTranslation:
         match message:
             case {"id": str(reply_id), "model": str(model), "content": [*blocks], "usage": {**usage}}:
                 yield chat.Opening(reply_id, model)
-                yield self._count(usage)
+                yield chat.Used(self._counts.add(usage))
                 for index, block in enumerate(blocks):
                     yield from self._read_block(index, block)
             case _:
@@ -394,6 +413,7 @@ class AnthropicTranslation:
 
     def _read_block(self, index: int, block: Any) -> Iterator[chat.Part]:
         """Yield the parts of a block when it begins, or of a change to it."""
+        self._think(index, block)
         match block:
             case {"type": "text_delta" | "text", "text": str(text)} if text:
                 yield chat.Text(text)
@@ -401,6 +421,7 @@ class AnthropicTranslation:
                 yield chat.Reasoning(text)
             case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": {**taken}}:
                 self._tool = index
+                yield from self._seal()
                 yield chat.ToolCall(call_id, name)
                 if taken:  # in a stream they come later, piece by piece
                     yield chat.Arguments(write_json(taken).decode())
@@ -409,27 +430,28 @@ class AnthropicTranslation:
             case {"text": ""} | {"thinking": ""}:
                 pass  # as a stream begins a block
             case {"type": str(kind)} if kind not in ("text", "text_delta", "thinking", "thinking_delta", "tool_use"):
-                pass  # what chat has no place for: signatures, citations, searches of the vendor's own
+                pass  # what chat has no place for: citations, searches of the vendor's own
             case _:
                 raise ValueError("unexpected shape of a block")
 
-    def _count(self, usage: Json) -> chat.Used:
-        """Update the counts with those of an event, and return the usage so far."""
-        counts: Json = {**usage, **(usage.get("output_tokens_details") or {}), **(usage.get("cache_creation") or {})}
-        whole = {name: count for name, count in counts.items() if isinstance(count, int | float) and count % 1 == 0}
-        self._counts |= {name: int(count) for name, count in whole.items()}
-        count = self._counts.get
-        cached, writes = count("cache_read_input_tokens", 0), count("cache_creation_input_tokens", 0)
-        return chat.Used(
-            chat.Usage(
-                prompt=count("input_tokens", 0) + writes + cached,
-                completion=count("output_tokens", 0),
-                cached=cached,
-                reasoning=count("thinking_tokens", 0),
-                cache_writes=writes,
-                cache_writes_1h=min(writes, count("ephemeral_1h_input_tokens", 0)),
-            )
-        )
+    def _seal(self) -> Iterator[chat.Part]:
+        """Yield the reasoning before a call in the form in which the vendor needs it back."""
+        whole = [block for block in self._thoughts.values() if block.get("signature") or block.get("data")]
+        self._thoughts.clear()
+        if whole:
+            yield chat.Seal(seals.seal(SEAL, whole))
+
+    def _think(self, index: int, block: Any) -> None:
+        """Keep a block of reasoning as it begins, or a change to it."""
+        match block:
+            case {"type": "thinking" | "redacted_thinking"}:
+                self._thoughts[index] = dict(block)
+            case {"type": "thinking_delta", "thinking": str(text)} if index in self._thoughts:
+                self._thoughts[index]["thinking"] = self._thoughts[index].get("thinking", "") + text
+            case {"type": "signature_delta", "signature": str(text)} if index in self._thoughts:
+                self._thoughts[index]["signature"] = self._thoughts[index].get("signature", "") + text
+            case _:
+                pass
 
 
 def _blame(body: Any, status: int = 0, retry_after: float | None = None) -> Fault:

@@ -67,10 +67,10 @@ async def test_what_it_cannot_do_is_refused(server: Server, fields: dict[str, ob
 
 
 async def test_a_short_request_does_not_wait_for_a_long_one(server: Server):
+    other = await server.sign_in("another")
     long = asyncio.create_task(server.client.post(PATH, json={"model": MODEL, "input": ["sea " * 200] * 60}))
     while server.gateway.relay._busy.get("minilm", 0) < 1:  # noqa: ASYNC110 - nobody tells of it
         await asyncio.sleep(0)
-    other = await server.sign_in("another")
     short = await other.post(PATH, json={"model": MODEL, "input": "x"})
     assert short.status_code == 200
     assert not long.done()  # 30 batches against one: the short one has its turn after at most two

@@ -65,6 +65,16 @@ def gemini_reply(parts: list[Json], finish: str | None = None) -> Json:
     return {"candidates": [candidate], "usageMetadata": counts, "responseId": "r-1", "modelVersion": "m"}
 
 
+def response_message(text: str) -> Json:
+    return {"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}
+
+
+def whole_response(*items: Json) -> Json:
+    usage = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    return {"id": "resp_1", "object": "response", "status": "completed", "model": "m", "output": items, "usage": usage}
+
+
+RESPONSE_CALL = {"type": "function_call", "id": "fc_1", "call_id": "c", "name": "f", "arguments": "{}"}
 ANTHROPIC_MESSAGE = {
     "type": "message",
     "id": "msg_1",
@@ -97,6 +107,20 @@ SAMPLES = {
             (429, {"error": {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}}),
             (402, {"error": {"message": "no credit", "code": 402}}),
         ),
+    ),
+    "openai_compatible/responses": Sample(
+        stream=(
+            {"type": "response.created", "response": {"id": "resp_1", "model": "m"}},
+            {"type": "response.output_item.added", "output_index": 0, "item": {"type": "message", "id": "msg_1"}},
+            {"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"},
+            {"type": "response.output_item.done", "output_index": 0, "item": response_message("Hi")},
+            {"type": "response.output_item.added", "output_index": 1, "item": {**RESPONSE_CALL, "arguments": ""}},
+            {"type": "response.function_call_arguments.delta", "output_index": 1, "delta": "{}"},
+            {"type": "response.output_item.done", "output_index": 1, "item": RESPONSE_CALL},
+            {"type": "response.completed", "response": whole_response(response_message("Hi"), RESPONSE_CALL)},
+        ),
+        ends_at=7,
+        whole=whole_response(response_message("Hi")),
     ),
     "anthropic": Sample(
         stream=(
@@ -162,7 +186,8 @@ every_sample = pytest.mark.parametrize("name", sorted(SAMPLES))
 
 
 def make_vendor(name: str, **options: Any) -> ChatVendor:
-    name = name.partition("/")[0]
+    name, _, variant = name.partition("/")
+    options |= {"responses": True} if variant == "responses" else {}
     kind: Any = load_vendor(name)
     credential = {"api_key": KEY, "base_url": HOST} if name in REMOTE else {}
     given_options = {"type": name, **credential, **options}

@@ -155,7 +155,7 @@ def test_any_request_becomes_a_call_or_is_refused_with_a_reason(messages, fields
         ask = make_ask(stream=stream, **{**fields, "messages": messages})
     except InvalidRequest:
         assume(False)
-    for name in CHAT:
+    for name in (*CHAT, "openai_compatible/responses"):
         note(name)
         check_call(make_vendor(name), ask)
 

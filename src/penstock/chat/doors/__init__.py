@@ -27,6 +27,10 @@ PATHS: Final[Mapping[str, Door]] = {
     }.items()
     for path in paths
 }
+COUNT_PATHS: Final = frozenset(
+    f"{path}/count_tokens" for path, door in PATHS.items() if door.dialect is Dialect.MESSAGES
+)
+"""Where the tokens of a Messages request are counted."""
 _MESSAGES: Final = re.compile("/+(?:llm/+)?(?:v1/+)?messages(?:/|$)")
 
 

@@ -13,6 +13,9 @@ _is_plain_ascii: Final = re.compile(rb"[ !#-\[\]-~]*").fullmatch
 _is_usual_wrap: Final = re.compile(rb"(?:event: ?[^\r\n]*\r?\n)?data: ?").fullmatch
 """Match the bytes before the data of an event that has nothing but a name and data."""
 
+_VOLATILE: Final = re.compile(rb'"(?:sequence_number": ?\d+,?|obfuscation": ?"[^"\\]*",?)')
+"""Match the fields that differ in each event of OpenAI's. Inside a JSON string their quotes would be escaped."""
+
 
 class TextTemplate:
     """The bytes around the text of an event, as received and as passed on.
@@ -72,9 +75,25 @@ def learn_text(event: bytes, text: str) -> TextTemplate | None:
 class FramedTemplate:
     """The bytes around the text of an event in one dialect; `frame` writes the text as an event of another."""
 
-    __slots__ = ("_after", "_before", "_end", "_frame", "_joint", "_least", "_name", "_start", "_wrap", "characters")
+    __slots__ = (
+        "_after",
+        "_before",
+        "_end",
+        "_frame",
+        "_is_volatile",
+        "_joint",
+        "_least",
+        "_name",
+        "_start",
+        "_wrap",
+        "characters",
+    )
 
-    def __init__(self, name: bytes, before: bytes, after: bytes, frame: Callable[[bytes], bytes]) -> None:
+    def __init__(
+        self, name: bytes, before: bytes, after: bytes, frame: Callable[[bytes], bytes], *, is_volatile: bool
+    ) -> None:
+        self._is_volatile = is_volatile
+        """True if events have fields that differ; they are removed before the comparison."""
         self._name = name
         self._before = before
         self._after = after
@@ -108,6 +127,8 @@ class FramedTemplate:
         if self._wrap is None:
             return None
         before, after = self._wrap
+        if self._is_volatile:
+            data = _VOLATILE.sub(b"", data)
         if not data.startswith(before) or not data.endswith(after) or len(data) < len(before) + len(after):
             return None
         text = data[len(before) : -len(after)]
@@ -122,6 +143,8 @@ class FramedTemplate:
 
     def fill_one(self, name: bytes, payload: bytes) -> bytes | None:
         """Return one event as it is passed on; None if it is of another kind."""
+        if self._is_volatile:
+            payload = _VOLATILE.sub(b"", payload)
         if not payload.startswith(self._before) or not payload.endswith(self._after) or name != self._name:
             return None
         text = payload[self._start : self._end]
@@ -133,8 +156,9 @@ class FramedTemplate:
 
 def learn_frame(name: bytes, payload: bytes, text: str, frame: Callable[[bytes], bytes]) -> FramedTemplate | None:
     """Return the template of an event that holds this text; None if the position of the text is unclear."""
-    found = _find_text(payload, text)
-    return None if found is None else FramedTemplate(name, *found, frame)
+    lasting, removed = _VOLATILE.subn(b"", payload)
+    found = _find_text(lasting, text)
+    return None if found is None else FramedTemplate(name, *found, frame, is_volatile=removed > 0)
 
 
 def _find_text(event: bytes, text: str) -> tuple[bytes, bytes] | None:

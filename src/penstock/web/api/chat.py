@@ -2,15 +2,16 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from penstock.accounts.keyring import Proof
 from penstock.chat.answer import Answer
 from penstock.chat.answer_stream import AnswerStream, Interrupted
-from penstock.chat.doors import PATHS
+from penstock.chat.doors import COUNT_PATHS, DOORS, PATHS
 from penstock.chat.doors.door import Door
+from penstock.chat.doors.messages.reader import read_uncounted
 from penstock.chat.kept.keeping import Keeping
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask, Dialect
@@ -54,6 +55,9 @@ class _ChatRoute(NamedTuple):
 
 _ROUTES: Final = {door.dialect: _ChatRoute(path) for path, door in reversed(list(PATHS.items()))}
 """By dialect; the first of its paths stands for all."""
+_COUNT_ROUTE: Final = _ChatRoute("/v1/messages/count_tokens")
+_Read: TypeAlias = Callable[[bytes, Mapping[bytes, bytes]], Ask]
+_Serve: TypeAlias = Callable[[Door, Message, Receive, Send], Awaitable[None]]
 
 
 class Completions:
@@ -71,25 +75,21 @@ class Completions:
             path = _SLASHES.sub("/", path)
         door = PATHS.get(path)
         if door is not None:
-            return self._answer(door, scope, receive, send)
+            return self._answer(door, self._serve, scope, receive, send)
+        if path in COUNT_PATHS:
+            return self._answer(DOORS[Dialect.MESSAGES], self._count, scope, receive, send)
         if _MODELS.match(path):
             scope["path"] = _MODELS.sub("/llm/models", path)
         return self._app(scope, receive, send)
 
-    async def _answer(self, door: Door, scope: Message, receive: Receive, send: Send) -> None:
+    async def _answer(self, door: Door, serve: _Serve, scope: Message, receive: Receive, send: Send) -> None:
         scope["route"] = _ROUTES[door.dialect]
         cycle: Cycle = scope["extensions"][CYCLE]
         task = asyncio.current_task()
         assert task is not None  # noqa: S101  a request is always served by one
         cycle.on_gone = task.cancel
-        begun = self._gateway.steady()
         try:
-            key = await self._admit(cycle, scope)
-            ask = await self._read(door, cycle, receive, key.account_id)
-            if ask.dialect is Dialect.RESPONSES:
-                await self._serve_response(ask, key, cycle, send, begun)
-            else:
-                await self._serve(await self._open(ask, key, cycle.request_id), cycle, send, begun)
+            await serve(door, scope, receive, send)
         except PenstockError as error:
             await render_error(error, scope["state"]["request_id"], door=door).send(send)
         except asyncio.CancelledError:
@@ -99,7 +99,18 @@ class Completions:
         finally:
             cycle.on_gone = None
 
-    async def _serve(
+    async def _serve(self, door: Door, scope: Message, receive: Receive, send: Send) -> None:
+        """Answer a chat request."""
+        begun = self._gateway.steady()
+        cycle: Cycle = scope["extensions"][CYCLE]
+        key = await self._admit(cycle, scope)
+        ask = await self._read(door.read, cycle, receive, key.account_id)
+        if ask.dialect is Dialect.RESPONSES:
+            await self._serve_response(ask, key, cycle, send, begun)
+        else:
+            await self._send(await self._open(ask, key, cycle.request_id), cycle, send, begun)
+
+    async def _send(
         self, answer: Answer, cycle: Cycle, send: Send, begun: float, keeping: Keeping | None = None
     ) -> None:
         """Send an answer, and close it however that ends."""
@@ -121,7 +132,7 @@ class Completions:
         if kept_ask.background is None:
             try:
                 answer = await self._open(kept_ask.ask, key, request_id)
-                await self._serve(answer, cycle, send, begun, kept_ask.keeping)
+                await self._send(answer, cycle, send, begun, kept_ask.keeping)
             finally:
                 kept_ask.release()
             return
@@ -131,6 +142,17 @@ class Completions:
             kept_ask.release()
             raise
         cycle.respond(JSON_LINES, await keeper.run_in_background(key.account_id, kept_ask, opened))
+
+    async def _count(self, door: Door, scope: Message, receive: Receive, send: Send) -> None:
+        """Count the tokens of a request, which costs nothing."""
+        del send
+        scope["route"] = _COUNT_ROUTE
+        cycle: Cycle = scope["extensions"][CYCLE]
+        key = await self._admit(cycle, scope)
+        ask = await self._read(read_uncounted, cycle, receive, key.account_id)
+        body = await self._gateway.relay.count(ask, self._find(ask, key), key)
+        lines = b"".join(b"%b: %b\r\n" % line for line in door.headers(cycle.request_id))
+        cycle.respond(JSON_LINES + lines, body)
 
     async def _admit(self, cycle: Cycle, scope: Message) -> ApiKey:
         if scope["method"] != "POST":
@@ -157,7 +179,7 @@ class Completions:
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return offer
 
-    async def _read(self, door: Door, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
+    async def _read(self, read: _Read, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
         headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
         if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
@@ -172,8 +194,8 @@ class Completions:
             if not body:
                 body = await read_body(cycle, receive, self._gateway.body_memory, account_id, self._max_body_bytes)
         if len(body) > THREAD_DECODE_BYTES:
-            return await asyncio.to_thread(door.read, body, headers)
-        return door.read(body, headers)
+            return await asyncio.to_thread(read, body, headers)
+        return read(body, headers)
 
 
 # -- responses

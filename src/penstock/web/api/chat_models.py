@@ -1,5 +1,6 @@
-"""`/llm/models`: chat and embedding models in the format of OpenAI's clients."""
+"""`/llm/models`: chat and embedding models, in one format for the clients of OpenAI and of Anthropic."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -19,7 +20,8 @@ async def list_chat_models(request: Request) -> Response:
     """List the chat and embedding models that this key may use."""
     caller = await admit(request, Scope.CHAT)
     names = [name for name in caller.gateway.offers.chat if caller.key.allows_model(name)]
-    return Json({"object": "list", "data": [_describe(caller, name) for name in names]})
+    ends = {"first_id": names[0] if names else None, "last_id": names[-1] if names else None}
+    return Json({"object": "list", "data": [_describe(caller, name) for name in names], "has_more": False, **ends})
 
 
 @router.head("/llm/models/{model_id:path}", include_in_schema=False)
@@ -38,10 +40,14 @@ async def get_chat_model(model_id: str, request: Request) -> Response:
 
 def _describe(caller: Caller, name: str) -> dict[str, Any]:
     offer = caller.gateway.offers.chat[name]
+    created = int(caller.gateway.started_at)
     return {
         "id": name,
         "object": "model",
-        "created": int(caller.gateway.started_at),
+        "type": "model",
+        "display_name": offer.title,
+        "created": created,
+        "created_at": datetime.fromtimestamp(created, UTC).isoformat().replace("+00:00", "Z"),
         "owned_by": ", ".join(sorted({route.vendor for route in offer.routes})),
         "description": offer.description,
         "kind": offer.kind,

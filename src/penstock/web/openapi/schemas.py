@@ -273,11 +273,14 @@ class EmbeddingList(Shape):
 
 
 class ChatModel(Shape):
-    """A chat or embedding model, as OpenAI's clients know it."""
+    """A chat or embedding model, as the clients of OpenAI and of Anthropic know it."""
 
     id: str
     object: Literal["model"]
+    type: Literal["model"]
+    display_name: str
     created: int
+    created_at: str
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
     kind: Literal["chat", "embedding"] = Field(description="`embedding`: it is served by `/llm/embeddings`")
@@ -288,6 +291,9 @@ class ChatModelList(Shape):
 
     object: Literal["list"]
     data: list[ChatModel]
+    has_more: Literal[False] = Field(description="all of them are in this list")
+    first_id: str | None
+    last_id: str | None
 
 
 class Health(Shape):

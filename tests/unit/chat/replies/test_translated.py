@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 from penstock.chat.replies.chunks.parts import ChunkTranslation
 from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream
+from penstock.vendor_api.responses_reply import ResponsesTranslation
 from penstock.vendors.anthropic import AnthropicTranslation
 
 BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}
@@ -83,6 +84,28 @@ def test_the_whole_message_at_the_end_is_not_passed_on_again():
     whole = {"index": 0, "message": {"role": "assistant", "content": "Hello you"}, "finish_reason": "stop"}
     reads = [write(text_of("Hel")), write(text_of("lo ")), write(text_of("you")), write(chunk_of(whole))]
     assert pour(stream, *reads, b"data: [DONE]\n\n") == "Hello you"
+
+
+def test_numbers_and_padding_of_events_differ():
+    ask = make_ask()
+    stream = TranslatedStream(ask, ResponsesTranslation(), ChunkWriter(ask, "chatcmpl-ours", 1234))
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    texts = ["Hel", "lo ", '"sequence_number":9,', "you"]
+    deltas = [
+        {"type": "response.output_text.delta", "sequence_number": number, **place, "delta": text, "obfuscation": "xyz"}
+        for number, text in enumerate(texts, 8)
+    ]
+    done = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    created = {"type": "response.created", "sequence_number": 0, "response": {"id": "resp_1"}}
+    first, *others = (write_named(event) for event in deltas)
+    stream.feed(write_named(created))
+    stream.feed(first)
+    assert stream.quick is not None
+    assert stream.quick(others[0]) is not None
+    assert stream.quick(others[1]) is None
+    assert stream.characters == 6
+    again = TranslatedStream(ask, ResponsesTranslation(), ChunkWriter(ask, "chatcmpl-ours", 1234))
+    assert pour(again, first, *others, write_named(done)) == "".join(texts)
 
 
 texts = some.text(some.sampled_from('abc "\\{}:\u00e9\U0001f600\n'), max_size=6)

@@ -109,6 +109,9 @@ class MessageStream:
         passed = 0
         whole = self._release(data)
         for event in _EVENT.finditer(whole):
+            if self._template is not None and self._template.fill(event[0]) is not None:
+                passed = event.end()
+                continue
             try:
                 self._read(event[0])
             except (Broken, Malformed) as broken:  # events before it still count

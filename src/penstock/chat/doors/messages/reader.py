@@ -36,12 +36,18 @@ class _Usual(msgspec.Struct):
 _usual = msgspec.json.Decoder(_Usual)
 
 
-def read(body: bytes, headers: Mapping[bytes, bytes], *, needs_limit: bool = True) -> Ask:
-    """Return the request in this body. `needs_limit`: it must say how many tokens the answer may have."""
+def read(body: bytes, headers: Mapping[bytes, bytes]) -> Ask:
+    """Return the request in this body."""
+    ask = read_uncounted(body, headers)
+    if ask.max_tokens is None:
+        raise _missing("max_tokens")
+    return ask
+
+
+def read_uncounted(body: bytes, headers: Mapping[bytes, bytes]) -> Ask:
+    """Return the request whose tokens are to be counted: it need not limit an answer."""
     fields = split_fields(body)
     usual = _read_usual(body, fields)
-    if needs_limit and usual.max_tokens is None:
-        raise _missing("max_tokens")
     return Ask(
         model=usual.model,
         fields=fields,

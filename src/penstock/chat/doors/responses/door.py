@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 
 from penstock.chat.doors.responses import passthrough, reader, to_chat
+from penstock.chat.doors.responses.errors import encode_refusal
 from penstock.chat.doors.responses.passthrough import PassedResponse
 from penstock.chat.doors.responses.writer import ResponsesWriter
-from penstock.chat.replies.chunks.writer import encode_error
 from penstock.domain.chat import Ask, Dialect, Usage
 from penstock.errors import PenstockError
 
@@ -39,7 +39,7 @@ class ResponsesDoor:
 
     def write_error(self, error: PenstockError, request_id: str | None) -> tuple[int, bytes]:
         """Return the status and the error in OpenAI's shape."""
-        return error.status, encode_error(error, request_id)
+        return error.status, encode_refusal(error, request_id)
 
     def headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
         """Return none."""

@@ -105,7 +105,7 @@ class PassedResponse:
         start, passed = 0, list[bytes]()
         for found in _BLANK.finditer(data):
             event = data[start : found.end()]
-            if self._take(event):
+            if (self._last and self._pass_text(event) is not None) or self._take(event):
                 passed.append(event)
             if self.ended or self.broken is not None:
                 self._held = b""

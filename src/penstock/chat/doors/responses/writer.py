@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
+from msgspec import Raw
+
 from penstock.chat.doors.responses.errors import describe_failure
 from penstock.chat.doors.responses.output_items import (
     CustomCallItem,
@@ -170,7 +172,7 @@ class ResponsesWriter:
         self._is_begun = True
         if not self._is_streamed:
             return b""
-        response = self._head.write("in_progress", [])
+        response = Raw(write_json(self._head.write("in_progress", [])))
         return self._emit([(f"response.{state}", {"response": response}) for state in ("created", "in_progress")])
 
     def _open(self, item: OutputItem) -> bytes:
