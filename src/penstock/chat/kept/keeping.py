@@ -1,5 +1,6 @@
 """Keeps the response of one request: read from the whole body, or from the last event of its stream."""
 
+import asyncio
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -16,6 +17,8 @@ from penstock.errors import PenstockError
 
 LAST: Final = (b"response.completed", b"response.incomplete", b"response.failed")
 """Types of the event that ends a stream."""
+KEEP_SECONDS: Final = 5.0
+"""Time that the end of an answer waits for the store."""
 _EVENT: Final = re.compile(rb".*?(?:\n\n|\r\n\r\n|\r\r)", re.DOTALL)
 """An event with the blank line that ends it."""
 
@@ -78,9 +81,10 @@ class Keeping:
         try:
             if not self._wanted.store:
                 return shown
-            await self._kept.keep(self._account_id, shown, self._given, self._wanted.previous_id)
-        except PenstockError as error:
-            fields = {"account": self._account_id, "reason": error.message}
+            async with asyncio.timeout(KEEP_SECONDS):
+                await self._kept.keep(self._account_id, shown, self._given, self._wanted.previous_id)
+        except (PenstockError, TimeoutError) as error:
+            fields = {"account": self._account_id, "reason": str(error) or "the store takes too long"}
             log.warning("a response was not kept; it is answered nevertheless", extra={"fields": fields})
             return {**shown, "store": False}
         return shown

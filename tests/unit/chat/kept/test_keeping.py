@@ -20,7 +20,7 @@ from penstock.chat.replies.sse import COMMENT
 from penstock.clocks import Clocks
 from penstock.domain.chat import Ask
 from penstock.domain.kept.responses import KeepPolicy, ResponseStatus
-from penstock.errors import InvalidRequest, PenstockError, ResponseNotFound, VendorFailed
+from penstock.errors import InvalidRequest, PenstockError, ResponseNotFound, StoreUnavailable, VendorFailed
 from penstock.store.connect import open_database
 from penstock.store.database import Database
 
@@ -171,6 +171,16 @@ async def test_a_response_that_is_not_to_be_kept_is_not(kept):
 @pytest.mark.parametrize("odd", [{"status": "odd"}, {"status": None}, {"output": [{"text": "x" * (1 << 20)}]}])
 async def test_a_response_that_cannot_be_kept_is_answered_and_says_so(kept, odd):
     body = await Keeping(kept, MINE, "resp_a", b'"Hi"', WANTED).keep_whole(json.dumps(answer(**odd)).encode())
+    assert json.loads(body)["store"] is False
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable(), TimeoutError()])
+async def test_without_the_store_a_response_is_answered_and_says_that_it_is_not_kept(kept, error, monkeypatch):
+    async def fail(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(kept, "keep", fail)
+    body = await Keeping(kept, MINE, "resp_a", b'"Hi"', WANTED).keep_whole(json.dumps(answer()).encode())
     assert json.loads(body)["store"] is False
 
 
