@@ -7,8 +7,8 @@ from penstock.domain.chat import Ask
 
 REASONING: Final = "reasoning"
 """Reasoning of earlier turns, whatever its name in the caller's dialect."""
-READ_BY_GATEWAY: Final = frozenset({"messages", "model", "stream", "stream_options"})
-NO_EFFECT: Final[dict[str, Any]] = {
+_READ_BY_GATEWAY: Final = frozenset({"messages", "model", "stream", "stream_options"})
+_NO_EFFECT: Final[dict[str, Any]] = {
     "metadata": {},
     "service_tier": "auto",
     "store": False,
@@ -23,6 +23,6 @@ def find_left_out(ask: Ask, taken: Collection[str], found: Iterable[str] = ()) -
     names = [
         name
         for name in ask.fields
-        if name not in taken and name not in READ_BY_GATEWAY and ask.has(name, but=NO_EFFECT.get(name))
+        if name not in taken and name not in _READ_BY_GATEWAY and ask.has(name, but=_NO_EFFECT.get(name))
     ]
     return tuple(dict.fromkeys([*found, *names]))

@@ -13,7 +13,7 @@ COMPLETE: Final = ("response.completed", "response.incomplete", "response.done")
 """Events that end a complete response."""
 FAILED: Final = ("response.failed", "response.cancelled", "error")
 """Events that end a response which failed."""
-CODES: Final = {
+_CODES: Final = {
     "context_length_exceeded": 400,
     "invalid_prompt": 400,
     "insufficient_quota": 402,
@@ -23,7 +23,7 @@ CODES: Final = {
     "slow_down": 503,
 }
 """The HTTP status that an error inside a stream would have had, by its code."""
-REASONS: Final = {"max_output_tokens": Reason.LENGTH, "content_filter": Reason.FILTER}
+_REASONS: Final = {"max_output_tokens": Reason.LENGTH, "content_filter": Reason.FILTER}
 _WAIT: Final = re.compile(r"try again in (\d+(?:\.\d+)?)\s*(ms|s)\b", re.IGNORECASE)
 
 
@@ -51,7 +51,7 @@ def read_reason(response: Mapping[str, Any], *, has_calls: bool) -> Reason:
     """Return the reason for the end of a complete response."""
     match response:
         case {"status": "incomplete", "incomplete_details": {"reason": str(reason)}}:
-            return REASONS.get(reason, Reason.LENGTH)
+            return _REASONS.get(reason, Reason.LENGTH)
         case {"status": "incomplete"}:
             return Reason.LENGTH
         case _:
@@ -70,7 +70,7 @@ def read_failure(event: Mapping[str, Any]) -> Fault:
     code, message = error.get("code"), str(error.get("message") or "")
     waited = _WAIT.search(message)
     seconds = None if waited is None else float(waited[1]) / (1000 if waited[2].lower() == "ms" else 1)
-    status = CODES.get(str(code)) or (code if isinstance(code, int) else 0)
+    status = _CODES.get(str(code)) or (code if isinstance(code, int) else 0)
     fault = read_fault(Reply(status or 200, {}, write_json({"error": error})))
     retry_after = seconds if fault.blame in (Blame.LIMIT, Blame.BUSY) else None
     return Fault(fault.blame, fault.message, fault.code, fault.param, retry_after, fault.status)

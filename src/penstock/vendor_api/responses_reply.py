@@ -19,18 +19,18 @@ from penstock.domain.chat import (
 from penstock.vendor_api import seals
 from penstock.vendor_api.lenient_json import read_json, write_json
 from penstock.vendor_api.responses_events import COMPLETE, FAILED, read_failure, read_reason, read_usage
-from penstock.vendor_api.responses_request import SEALED
+from penstock.vendor_api.responses_request import SEAL_NAME
 
-Json: TypeAlias = dict[str, Any]
+_Json: TypeAlias = dict[str, Any]
 
-TEXTS: dict[str, type[Text] | type[Reasoning] | type[RefusalText]] = {
+_TEXTS: dict[str, type[Text] | type[Reasoning] | type[RefusalText]] = {
     "response.output_text.delta": Text,
     "response.refusal.delta": RefusalText,
     "response.reasoning_summary_text.delta": Reasoning,
     "response.reasoning_text.delta": Reasoning,
 }
 """Events of pieces of text."""
-BREAK = "\n\n"
+_BREAK = "\n\n"
 """The text between two parts of a summary."""
 
 
@@ -49,7 +49,7 @@ class ResponsesTranslation:
         """Places of items that have ended."""
         self._open: Any = None
         """The place of the call that is passed on."""
-        self._waiting: list[tuple[Any, Json]] = []
+        self._waiting: list[tuple[Any, _Json]] = []
         """Calls that ended while another was open."""
         self._calls = 0
 
@@ -59,7 +59,7 @@ class ResponsesTranslation:
             return
         record = _decode(data)
         kind = str(record.get("type") or name)
-        if kind in TEXTS:
+        if kind in _TEXTS:
             yield from self._read_text(kind, record)
         elif kind in COMPLETE:
             yield from self._end(_object(record.get("response")))
@@ -77,15 +77,15 @@ class ResponsesTranslation:
         yield _open_reply(response)
         yield from self._end(response)
 
-    def _read_text(self, kind: str, record: Json) -> Iterator[Part]:
+    def _read_text(self, kind: str, record: _Json) -> Iterator[Part]:
         text = record.get("delta")
         if not isinstance(text, str):
             raise ValueError("a piece without a text")
         self._seen.add(_place(record))
         if text:
-            yield TEXTS[kind](text)
+            yield _TEXTS[kind](text)
 
-    def _read_item_event(self, kind: str, record: Json) -> Iterator[Part]:
+    def _read_item_event(self, kind: str, record: _Json) -> Iterator[Part]:
         match kind:
             case "response.created":
                 yield _open_reply(_object(record.get("response")))
@@ -94,7 +94,7 @@ class ResponsesTranslation:
             case "response.function_call_arguments.delta":
                 yield from self._continue_call(_place(record), record.get("delta"))
             case "response.reasoning_summary_part.added" if record.get("summary_index"):
-                yield Reasoning(BREAK)
+                yield Reasoning(_BREAK)
             case "response.output_item.done":
                 yield from self._end_item(_place(record), _object(record.get("item")))
             case str() if kind.startswith("response.") or kind == "keepalive":
@@ -104,7 +104,7 @@ class ResponsesTranslation:
 
     # -- calls
 
-    def _begin_call(self, place: Any, item: Json) -> Iterator[Part]:
+    def _begin_call(self, place: Any, item: _Json) -> Iterator[Part]:
         match item:
             case {"type": "function_call", "call_id": str(call_id), "name": str(name)} if self._open is None and name:
                 self._open = place
@@ -120,7 +120,7 @@ class ResponsesTranslation:
             self._seen.add(place)
             yield Arguments(json)
 
-    def _end_call(self, place: Any, item: Json) -> Iterator[Part]:
+    def _end_call(self, place: Any, item: _Json) -> Iterator[Part]:
         if self._open is not None and self._open != place:
             self._waiting.append((place, item))
             return
@@ -136,7 +136,7 @@ class ResponsesTranslation:
 
     # -- ends
 
-    def _end_item(self, place: Any, item: Json) -> Iterator[Part]:
+    def _end_item(self, place: Any, item: _Json) -> Iterator[Part]:
         """Yield what an item holds beyond the pieces that were passed on."""
         self._done.add(place)
         match item.get("type"):
@@ -149,16 +149,16 @@ class ResponsesTranslation:
             case _:
                 pass  # a tool of the vendor's own
 
-    def _read_reasoning(self, place: Any, item: Json) -> Iterator[Part]:
+    def _read_reasoning(self, place: Any, item: _Json) -> Iterator[Part]:
         if place not in self._seen:
             texts = [str(piece.get("text") or "") for piece in _objects(item.get("summary") or item.get("content"))]
             if any(texts):
-                yield Reasoning(BREAK.join(texts))
+                yield Reasoning(_BREAK.join(texts))
         if item.get("encrypted_content"):
             kept = {name: item[name] for name in ("id", "summary", "encrypted_content") if item.get(name)}
-            yield Seal(seals.seal(SEALED, [kept]))
+            yield Seal(seals.seal(SEAL_NAME, [kept]))
 
-    def _end(self, response: Json) -> Iterator[Part]:
+    def _end(self, response: _Json) -> Iterator[Part]:
         """Yield the items that had no event of their end, the usage and the end."""
         for index, item in enumerate(_objects(response.get("output"))):
             place = self._find_place(index, item)
@@ -169,30 +169,30 @@ class ResponsesTranslation:
         yield Finish(read_reason(response, has_calls=self._calls > 0))
         yield End()
 
-    def _find_place(self, index: int, item: Json) -> Any:
+    def _find_place(self, index: int, item: _Json) -> Any:
         """Return the place that events had for an item of the whole response: some vendors leave the index out."""
         known = self._done | self._seen | {self._open}
         item_id = item.get("id")
         return item_id if isinstance(item_id, str) and item_id in known else index
 
 
-def _place(record: Json) -> Any:
+def _place(record: _Json) -> Any:
     """Return the place of the item that an event belongs to."""
     index = record.get("output_index")
     return index if isinstance(index, int) else record.get("item_id") or _object(record.get("item")).get("id")
 
 
-def _open_reply(response: Json) -> Opening:
+def _open_reply(response: _Json) -> Opening:
     return Opening(str(response.get("id") or ""), str(response.get("model") or ""))
 
 
-def _read_arguments(item: Json) -> str:
+def _read_arguments(item: _Json) -> str:
     if item.get("type") == "custom_tool_call":
         return write_json({"input": str(item.get("input") or "")}).decode()
     return str(item.get("arguments") or "{}")
 
 
-def _read_message(item: Json) -> Iterator[Part]:
+def _read_message(item: _Json) -> Iterator[Part]:
     for piece in _objects(item.get("content")):
         match piece:
             case {"type": "output_text", "text": str(text)} if text:
@@ -203,17 +203,17 @@ def _read_message(item: Json) -> Iterator[Part]:
                 pass
 
 
-def _decode(data: bytes) -> Json:
+def _decode(data: bytes) -> _Json:
     record = read_json(data)
     if not isinstance(record, dict):
         raise ValueError("Expected an object")
-    return cast("Json", record)
+    return cast("_Json", record)
 
 
-def _object(value: Any) -> Json:
-    return cast("Json", value) if isinstance(value, dict) else {}
+def _object(value: Any) -> _Json:
+    return cast("_Json", value) if isinstance(value, dict) else {}
 
 
-def _objects(value: Any) -> list[Json]:
+def _objects(value: Any) -> list[_Json]:
     items = cast("list[Any]", value) if isinstance(value, list) else []
-    return [cast("Json", item) for item in items if isinstance(item, dict)]
+    return [cast("_Json", item) for item in items if isinstance(item, dict)]

@@ -12,11 +12,11 @@ from penstock.errors import InvalidRequest
 from penstock.vendor_api import seals
 from penstock.vendor_api.left_out import REASONING, find_left_out
 
-Json: TypeAlias = dict[str, Any]
+_Json: TypeAlias = dict[str, Any]
 
-SEALED: Final = "openai"
+SEAL_NAME: Final = "openai"
 """The name of this dialect in seals."""
-PASSED: Final = (
+_PASSED: Final = (
     "metadata",
     "parallel_tool_calls",
     "prompt_cache_key",
@@ -30,19 +30,19 @@ PASSED: Final = (
     "user",
 )
 """Fields with one name in both dialects."""
-IDLE: Final[Mapping[str, Any]] = (
+_IDLE: Final[Mapping[str, Any]] = (
     dict.fromkeys(("audio", "function_call", "functions", "web_search_options"))
     | dict.fromkeys(("frequency_penalty", "presence_penalty", "top_logprobs"), 0)
     | {"logit_bias": {}, "logprobs": False, "modalities": ["text"], "n": 1, "stop": []}
 )
 """Fields that change the meaning of an answer and are not supported, each with the value that has no effect."""
-READ: Final = frozenset(
+_READ: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "messages", "model", "reasoning", "reasoning_effort", "response_format"}
     | {"tool_choice", "tools", "verbosity"}
 )
-SILENT: Final = frozenset({"stream_options"})
+_SILENT: Final = frozenset({"stream_options"})
 """Fields that the gateway has read."""
-MAX_ID_CHARACTERS: Final = 64
+_MAX_ID_CHARACTERS: Final = 64
 _MARK: Final = seals.PREFIX.encode()
 
 
@@ -78,16 +78,16 @@ def _unseal_item(item: Any, lost: list[str]) -> Iterator[Any]:
             yield item
 
 
-def _open_seal(sealed: str) -> list[Json]:
+def _open_seal(sealed: str) -> list[_Json]:
     """Return the reasoning items in a seal; none if another vendor wrote it."""
-    found = seals.unseal(sealed, SEALED)
+    found = seals.unseal(sealed, SEAL_NAME)
     items = cast("list[Any]", found) if isinstance(found, list) else []
     return [{"summary": [], **item, "type": "reasoning"} for item in items if isinstance(item, dict)]
 
 
 def _shorten(call_id: str) -> str:
     """Return the id of a call in at most the number of characters that OpenAI takes."""
-    if len(call_id) <= MAX_ID_CHARACTERS:
+    if len(call_id) <= _MAX_ID_CHARACTERS:
         return call_id
     return f"call_{hashlib.sha256(call_id.encode()).hexdigest()[:40]}"
 
@@ -97,15 +97,15 @@ def _shorten(call_id: str) -> str:
 
 def translate_request(ask: Ask, *, wants_seals: bool) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the fields of a Responses request for one of the chat dialect, and the names of those it cannot have."""
-    for name in ask.fields.keys() & IDLE.keys():
-        if ask.has(name, but=IDLE[name]):
+    for name in ask.fields.keys() & _IDLE.keys():
+        if ask.has(name, but=_IDLE[name]):
             raise InvalidRequest(
                 f"Unsupported parameter: '{name}' is not supported with this model.",
                 param=name,
                 code="unsupported_parameter",
             )
     tools = _Tools(ask.field("tools") or [])
-    fields: dict[str, Any] = {name: ask.fields[name] for name in PASSED if name in ask.fields}
+    fields: dict[str, Any] = {name: ask.fields[name] for name in _PASSED if name in ask.fields}
     fields["input"] = list(_translate_messages(ask.field("messages"), tools.custom))
     fields["store"] = False
     if wants_seals:
@@ -119,7 +119,7 @@ def translate_request(ask: Ask, *, wants_seals: bool) -> tuple[dict[str, Any], t
     else:
         fields.pop("parallel_tool_calls", None)
     fields |= _translate_output(ask)
-    known = READ | SILENT | IDLE.keys() | set(PASSED)
+    known = _READ | _SILENT | _IDLE.keys() | set(_PASSED)
     return fields, find_left_out(ask, known, _find_lost(ask.field("messages")))
 
 
@@ -135,21 +135,21 @@ def _find_lost(messages: Any) -> Iterator[str]:
             yield from () if any(_open_seal(str(one)) for one in sealed) else (REASONING,)
 
 
-def _find_seals(message: Json) -> Iterator[str]:
+def _find_seals(message: _Json) -> Iterator[str]:
     for call in message.get("tool_calls") or ():
         _, sealed = seals.detach(str(call.get("id")))
         yield sealed or ""
 
 
-def _translate_output(ask: Ask) -> Json:
+def _translate_output(ask: Ask) -> _Json:
     """Return the effort of reasoning, and the format and verbosity of the text."""
-    reasoning: Json = {}
+    reasoning: _Json = {}
     given = ask.field("reasoning")
     if isinstance(given, dict):
-        reasoning |= cast("Json", given)
+        reasoning |= cast("_Json", given)
     if (effort := ask.field("reasoning_effort")) is not None:
         reasoning["effort"] = effort
-    text: Json = {}
+    text: _Json = {}
     if (verbosity := ask.field("verbosity")) is not None:
         text["verbosity"] = verbosity
     match ask.field("response_format"):
@@ -176,7 +176,7 @@ class _Tools:
         self.custom = {str(tool.get("name")) for tool in self.translated if tool["type"] == "custom"}
 
 
-def _flatten(tool: Any, place: str) -> Json:
+def _flatten(tool: Any, place: str) -> _Json:
     match tool:
         case {"type": "function", "function": {"name": str(), **_rest}}:
             return {"type": "function", "parameters": None, "strict": False, **tool["function"]}
@@ -186,7 +186,7 @@ def _flatten(tool: Any, place: str) -> Json:
             raise _invalid(place, "expected a function or a custom tool with a name")
 
 
-def _flatten_format(shape: Any) -> Json:
+def _flatten_format(shape: Any) -> _Json:
     match shape:
         case {"type": "grammar", "grammar": {**grammar}}:
             return {"format": {"type": "grammar", **grammar}}
@@ -209,7 +209,7 @@ def _translate_choice(choice: Any) -> Any:
 # -- messages
 
 
-def _translate_messages(messages: Any, custom: set[str]) -> Iterator[Json]:
+def _translate_messages(messages: Any, custom: set[str]) -> Iterator[_Json]:
     called: set[str] = set()
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
@@ -227,7 +227,7 @@ def _translate_messages(messages: Any, custom: set[str]) -> Iterator[Json]:
                 raise _invalid(place, "expected a system, developer, user, assistant or tool message")
 
 
-def _translate_assistant(message: Json, place: str, custom: set[str], called: set[str]) -> Iterator[Json]:
+def _translate_assistant(message: _Json, place: str, custom: set[str], called: set[str]) -> Iterator[_Json]:
     for sealed in message.get("sealed_reasoning") or ():
         yield from _open_seal(str(sealed))
     content = [_translate_spoken(piece, f"{place}.content") for piece in _pieces(message.get("content"))]
@@ -246,7 +246,7 @@ def _translate_assistant(message: Json, place: str, custom: set[str], called: se
         yield {**found, "call_id": short}
 
 
-def _translate_call(call: Any, place: str, custom: set[str]) -> Json:
+def _translate_call(call: Any, place: str, custom: set[str]) -> _Json:
     match call:
         case {"function": {"name": str(name), **rest}} if name in custom:
             return {"type": "custom_tool_call", "name": name, "input": _read_input(str(rest.get("arguments") or ""))}
@@ -276,14 +276,14 @@ def _pieces(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else cast("list[Any]", content)
 
 
-def _translate_content(content: Any, place: str) -> str | list[Json]:
+def _translate_content(content: Any, place: str) -> str | list[_Json]:
     if not isinstance(content, list):
         return str(content or "")
     pieces = cast("list[Any]", content)
     return [_translate_given(piece, f"{place}[{index}]") for index, piece in enumerate(pieces)]
 
 
-def _translate_given(piece: Any, place: str) -> Json:
+def _translate_given(piece: Any, place: str) -> _Json:
     """Return a part that the vendor is given."""
     match piece:
         case {"type": "text", "text": str(text)}:
@@ -305,7 +305,7 @@ def _translate_given(piece: Any, place: str) -> Json:
             raise _invalid(place, "expected an object with a 'type'")
 
 
-def _translate_spoken(piece: Any, place: str) -> Json:
+def _translate_spoken(piece: Any, place: str) -> _Json:
     """Return a part that the assistant wrote."""
     match piece:
         case {"type": "text", "text": str(text)}:
