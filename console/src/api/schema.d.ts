@@ -240,7 +240,7 @@ export interface components {
         };
         /**
          * ChatModel
-         * @description A chat or embedding model, as OpenAI's clients know it.
+         * @description A chat or embedding model, as the clients of OpenAI and of Anthropic know it.
          */
         ChatModel: {
             /** Id */
@@ -250,8 +250,17 @@ export interface components {
              * @constant
              */
             object: "model";
+            /**
+             * Type
+             * @constant
+             */
+            type: "model";
+            /** Display Name */
+            display_name: string;
             /** Created */
             created: number;
+            /** Created At */
+            created_at: string;
             /** Owned By */
             owned_by: string;
             /**
@@ -278,6 +287,16 @@ export interface components {
             object: "list";
             /** Data */
             data: components["schemas"]["ChatModel"][];
+            /**
+             * Has More
+             * @description all of them are in this list
+             * @constant
+             */
+            has_more: false;
+            /** First Id */
+            first_id: string | null;
+            /** Last Id */
+            last_id: string | null;
         };
         /**
          * ChatResponse

@@ -300,7 +300,8 @@ def _unseal(sealed: str) -> list[Json]:
     """Return the blocks of reasoning in a seal of this vendor."""
     found = seals.unseal(sealed, SEAL)
     blocks = cast("list[Any]", found) if isinstance(found, list) else []
-    return [block for block in blocks if isinstance(block, dict) and block.get("type") in THOUGHTS]
+    objects = [cast("Json", block) for block in blocks if isinstance(block, dict)]
+    return [block for block in objects if block.get("type") in THOUGHTS]
 
 
 def _order(turn: _Turn, blocks: list[Json], calls: list[Json]) -> list[Json]:

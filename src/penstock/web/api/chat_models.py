@@ -48,6 +48,7 @@ def _describe(caller: Caller, name: str) -> dict[str, Any]:
         "display_name": offer.title,
         "created": created,
         "created_at": datetime.fromtimestamp(created, UTC).isoformat().replace("+00:00", "Z"),
+        "lifecycle": "active",
         "owned_by": ", ".join(sorted({route.vendor for route in offer.routes})),
         "description": offer.description,
         "kind": offer.kind,

@@ -302,6 +302,7 @@ class ChatModel(Shape):
     display_name: str
     created: int
     created_at: str
+    lifecycle: Literal["active"]
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
     kind: Literal["chat", "embedding"] = Field(description="`embedding`: it is served by `/llm/embeddings`")
