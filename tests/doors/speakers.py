@@ -25,8 +25,10 @@ from penstock.vendors.openai_compatible import OpenAICompatible
 
 REPLY_ID, CREATED = "chatcmpl-0123456789", 1_790_000_000
 NOWHERE = VendorFolders(Path("nowhere"), Path("nowhere"))
-DOORS: dict[str, Door] = {dialect.value: door for dialect, door in BY_DIALECT.items()}
-"""By name."""
+DOORS: dict[str, Door] = {
+    dialect.value: BY_DIALECT[dialect] for dialect in (Dialect.CHAT, Dialect.MESSAGES, Dialect.RESPONSES)
+}
+"""By name; embeddings have no conversation."""
 
 
 def _make(kind: type[Any], **options: Any) -> ChatVendor:

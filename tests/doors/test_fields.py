@@ -113,7 +113,8 @@ OBEYED = {
     ("responses", "gemini", "metadata"),
 }
 OBEYED |= {(door, "gemini", "parallel_tool_calls") for door in DOORS}
-"""What the gateway itself does: it returns metadata with the response, and drops all calls but the first."""
+OBEYED |= {("responses", vendor, field) for vendor in VENDORS for field in ("background", "store")}
+"""What the gateway itself does: it returns metadata, keeps responses, and drops all calls but the first."""
 RENAMED = {"stop_sequences": "stop", "metadata": "user"}
 """Names of the chat dialect, under which a vendor may report fields of another."""
 SDKS: dict[str, Any] = {

@@ -120,13 +120,25 @@ def test_answers_that_break_off(door: str, vendor: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize(("door", "vendor"), CELLS)
 def test_many_answers(door: str, vendor: str) -> None:
-    @settings(max_examples=1_000)
+    @settings(max_examples=300)
     @given(turns, places, shares)
     def run(turn: Turn, ends: list[int], share: float) -> None:
         check(door, vendor, turn, ends)
         check_truncated(door, vendor, turn, share)
 
     run()
+
+
+@pytest.mark.parametrize(("door", "vendor"), CELLS)
+def test_an_answer_that_breaks_off_in_its_last_event(door: str, vendor: str) -> None:
+    turn = Turn("Hi")
+    *events, last = speak_events(vendor, turn)
+    for end in range(len(last)):
+        try:
+            heard = STREAMS[door](relay(door, vendor, ask(door, vendor, stream=True), [*events, last[:end]]))
+        except Unfinished:
+            continue
+        check_whole(heard, turn)
 
 
 @pytest.mark.long

@@ -163,7 +163,7 @@ def test_conversations_with_reasoning_and_pictures_in_results(door: str, vendor:
 @pytest.mark.long
 @pytest.mark.parametrize(("door", "vendor"), CELLS)
 def test_many_conversations(door: str, vendor: str) -> None:
-    @settings(max_examples=2_000)
+    @settings(max_examples=500)
     @given(some.booleans().flatmap(lambda more: conversations(thoughts=more, picture_results=more)))
     def run(conversation: Conversation) -> None:
         check(door, vendor, conversation)

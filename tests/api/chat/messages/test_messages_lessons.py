@@ -218,7 +218,7 @@ async def test_made_up_thinking_comes_back_as_reasoning_or_not_at_all(client, up
     message = await client.create("canned")
     assert seals.is_seal(message["content"][0]["signature"])
     reply = await client.post("canned", messages=[*HELLO, {"role": "assistant", "content": message["content"]}, *HELLO])
-    assert "x-penstock-left-out" not in reply.headers
+    assert reply.headers["x-penstock-left-out"] == "reasoning"
     assert sent(upstream)["messages"][1] == {"role": "assistant", "content": "x"}
 
 

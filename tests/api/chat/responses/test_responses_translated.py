@@ -139,7 +139,7 @@ async def test_a_tool_loop_like_that_of_codex(stage, vendor, scenario):
 async def test_what_is_left_out_is_named(stage):
     fields = {name: value for name, value in CODEX.items() if name != "stream"}
     response = await stage.client.responses.with_raw_response.create(model="claude-text", input="Hello", **fields)
-    assert response.headers["x-penstock-left-out"] == "tools.web_search"
+    assert response.headers["x-penstock-left-out"] == "tools.web_search, prompt_cache_key"
 
 
 @CELLS

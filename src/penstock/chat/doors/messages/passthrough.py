@@ -138,9 +138,12 @@ class MessageStream:
             self.broken = None if was_complete and isinstance(broken, Malformed) else broken
         if self.broken is not None or not self.complete:
             return b""
-        closing = b"" if self.ended else STOP
+        if self.ended:
+            return rest
         self.ended = True
-        return rest + closing
+        return (
+            STOP if was_complete else rest + STOP
+        )  # a truncated event after the last part of the message holds nothing
 
     def fail(self, error: PenstockError, request_id: str) -> bytes:
         """Return the error as an event."""
