@@ -6,6 +6,7 @@ import time
 
 from starlette.requests import ClientDisconnect
 
+from penstock.chat.doors import find_door
 from penstock.domain.ids import Serial
 from penstock.errors import InternalError
 from penstock.observability import logs, metrics, traces
@@ -51,7 +52,7 @@ class Tracing:
             log.exception("request failed with an unexpected exception")
             if cycle.status:
                 raise
-            await render_error(InternalError(), request_id, closes=True).send(send)
+            await render_error(InternalError(), request_id, closes=True, door=find_door(scope["path"])).send(send)
         finally:
             _record(scope, request_id, cycle.status, time.perf_counter() - begun)
             if span is not None:

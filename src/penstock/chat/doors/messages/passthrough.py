@@ -1,6 +1,5 @@
 """Replies in Anthropic's own dialect: passed on byte for byte, and counted on the way."""
 
-import re
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias, cast
 
@@ -9,8 +8,9 @@ from msgspec import UNSET, Raw, UnsetType
 
 from penstock.chat.doors.messages.errors import write_error_event
 from penstock.chat.replies.broken import Broken, Malformed
-from penstock.chat.replies.sse import MAX_EVENT_BYTES, EventTooLarge, Splitter
+from penstock.chat.replies.sse import Splitter
 from penstock.chat.replies.template import TextTemplate, learn_text
+from penstock.chat.replies.whole_events import EVENT, WholeEvents
 from penstock.domain.chat import Usage
 from penstock.errors import PenstockError
 from penstock.vendor_api.lenient_json import UNREADABLE, read_json
@@ -19,11 +19,6 @@ from penstock.vendor_api.messages_usage import MessagesCounts
 Json: TypeAlias = dict[str, Any]
 
 STOP: Final = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-_EVENT: Final = re.compile(rb".*?\n\r?\n", re.DOTALL)
-"""An event with the blank line after it."""
-_ENDS: Final = (b"\n\n", b"\n\r\n")
-_SEAM_BYTES: Final = 2
-"""Bytes before a piece that may be the beginning of the end of an event."""
 
 
 class _Delta(msgspec.Struct):
@@ -61,8 +56,6 @@ class MessageStream:
         "_characters",
         "_counts",
         "_held",
-        "_held_bytes",
-        "_seam",
         "_splitter",
         "_template",
         "broken",
@@ -76,9 +69,7 @@ class MessageStream:
     def __init__(self) -> None:
         self._counts = MessagesCounts()
         self._splitter = Splitter()
-        self._held: list[bytes] = []  # of an unfinished event; joined once, at its end
-        self._held_bytes = 0
-        self._seam = b""
+        self._held = WholeEvents()
         self._template: TextTemplate | None = None
         self._characters = 0
         self.usage: Usage | None = None
@@ -107,8 +98,8 @@ class MessageStream:
         """Take bytes of the vendor and return those of whole events."""
         self.quick = None
         passed = 0
-        whole = self._release(data)
-        for event in _EVENT.finditer(whole):
+        whole = self._held.release(data)
+        for event in EVENT.finditer(whole):
             if self._template is not None and self._template.fill(event[0]) is not None:
                 passed = event.end()
                 continue
@@ -128,7 +119,7 @@ class MessageStream:
         """End the vendor's stream and return the bytes that close ours."""
         if self.ended or self.broken is not None:
             return b""
-        was_complete, rest = self.complete, b"".join(self._held)
+        was_complete, rest = self.complete, self._held.take()
         try:
             if rest.strip():
                 rest += b"\n\n"  # the blank line is missing
@@ -141,36 +132,11 @@ class MessageStream:
         if self.ended:
             return rest
         self.ended = True
-        return (
-            STOP if was_complete else rest + STOP
-        )  # a truncated event after the last part of the message holds nothing
+        return STOP if was_complete else rest + STOP  # a truncated event after the end of the message holds nothing
 
     def fail(self, error: PenstockError, request_id: str) -> bytes:
         """Return the error as an event."""
         return write_error_event(error, request_id)
-
-    def _release(self, data: bytes) -> bytes:
-        """Return the bytes of whole events, and hold what follows them."""
-        seam = self._seam + data
-        if not any(end in seam for end in _ENDS):
-            self._hold(data, seam)
-            return b""
-        if self._held:
-            data = b"".join(self._held) + data
-            self._held.clear()
-            self._held_bytes = 0
-        end = max(found + len(mark) for mark in _ENDS if (found := data.rfind(mark)) >= 0)
-        self._seam = b""
-        if end < len(data):
-            self._hold(data[end:], data[end:])
-        return data[:end]
-
-    def _hold(self, data: bytes, seam: bytes) -> None:
-        self._held.append(data)
-        self._held_bytes += len(data)
-        self._seam = seam[-_SEAM_BYTES:]
-        if self._held_bytes > MAX_EVENT_BYTES:
-            raise EventTooLarge("it sent an event that is too large")
 
     # -- events
 

@@ -10,7 +10,7 @@ from penstock.chat.doors.responses.errors import describe_failure
 from penstock.chat.doors.responses.response import ResponseHead
 from penstock.chat.doors.responses.writer import write_event
 from penstock.chat.replies.broken import MAX_SKIPPED, Broken, Malformed
-from penstock.chat.replies.sse import MAX_EVENT_BYTES, EventTooLarge
+from penstock.chat.replies.whole_events import EVENT, WholeEvents
 from penstock.domain.chat import Ask, Usage
 from penstock.errors import PenstockError
 from penstock.vendor_api.lenient_json import read_json
@@ -18,7 +18,6 @@ from penstock.vendor_api.responses_events import COMPLETE, FAILED, read_failure,
 
 Json: TypeAlias = dict[str, Any]
 
-_BLANK: Final = re.compile(rb"\r\n\r\n|\n\n|\r\r")
 _TEXT: Final = b"event: response.output_text.delta\ndata: {"
 _ERROR: Final = b"event: error"
 _DELTA: Final = b'"delta":"'
@@ -55,7 +54,7 @@ class PassedResponse:
 
     def __init__(self, ask: Ask, reply_id: str, created: int) -> None:
         self._head = ResponseHead(ask, reply_id, created)
-        self._held = b""
+        self._held = WholeEvents()
         self._last = b""
         self._response_id: str | None = None
         self.usage: Usage | None = None
@@ -93,25 +92,18 @@ class PassedResponse:
 
     def feed(self, data: bytes) -> bytes:
         """Take bytes of the vendor and return the whole events in them."""
-        if self._held:
-            data = self._held + data
-        passed = self._take_all(data)
-        if len(self._held) > MAX_EVENT_BYTES:
-            raise EventTooLarge("it sent an event that is too large")
-        return passed
+        whole = self._held.release(data)
+        return self._take_all(whole) if whole else b""
 
     def _take_all(self, data: bytes) -> bytes:
-        """Read events up to the last one, and return the bytes of those that pass; hold the rest."""
-        start, passed = 0, list[bytes]()
-        for found in _BLANK.finditer(data):
-            event = data[start : found.end()]
+        """Read whole events, and return the bytes of those that pass."""
+        passed: list[bytes] = []
+        for found in EVENT.finditer(data):
+            event = found[0]
             if (self._last and self._pass_text(event) is not None) or self._take(event):
                 passed.append(event)
             if self.ended or self.broken is not None:
-                self._held = b""
-                return b"".join(passed)
-            start = found.end()
-        self._held = data[start:]
+                break
         return b"".join(passed)
 
     def _take(self, event: bytes) -> bool:
@@ -164,7 +156,7 @@ class PassedResponse:
 
     def end(self) -> bytes:
         """End the vendor's stream: an event without its blank line counts if it is whole."""
-        held, self._held = self._held, b""
+        held = self._held.take()
         if self.ended or self.broken is not None or not held.strip():
             return b""
         return self._take_all(held.rstrip(b"\r\n") + b"\n\n") if held.rstrip().endswith(b"}") else b""
