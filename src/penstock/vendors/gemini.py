@@ -39,6 +39,7 @@ ENDINGS: Final = {"MAX_TOKENS": Reason.LENGTH, **dict.fromkeys(FILTERED, Reason.
 MEDIA_TYPES: Final = {"jpg": "image/jpeg"} | {kind: f"image/{kind}" for kind in ("gif", "jpeg", "png", "webp")}
 NO_SIGNATURE: Final = "skip_thought_signature_validator"  # for calls that another model made
 NOTHING: Final[Json] = {}
+EMBEDDED: Final = ("dimensions", "encoding_format", "input", "task_type")  # fields of a request for embeddings
 MAX_BATCH_TEXTS: Final = 100  # of one `batchEmbedContents`
 REPLY_FIELDS: Final = frozenset({"candidates", "modelVersion", "promptFeedback", "responseId", "usageMetadata"})
 
@@ -105,7 +106,8 @@ class Gemini(RemoteChat):
         requests = [given | {"content": {"parts": [{"text": text}]}} for text in _read_texts(ask)]
         url = f"{self._models}/{quote(name, safe='')}:batchEmbedContents"
         body = msgspec.json.encode({"requests": requests})
-        return Call("POST", url, self._headers, body=body, seconds=self.options.total_seconds)
+        left_out = find_left_out(ask, EMBEDDED)
+        return Call("POST", url, self._headers, body=body, seconds=self.options.total_seconds, left_out=left_out)
 
     def read_embeddings(self, body: bytes) -> Embeddings:
         """Return the vectors, and the count of tokens if there is one."""

@@ -127,6 +127,11 @@ async def test_what_gemini_cannot_do_is_refused(embed: Embedding, given: Any, co
     assert embed.double.requests == []
 
 
+async def test_what_gemini_does_not_get_is_named(embed: Embedding):
+    response = await embed.post("one", "google-plain", user="ann", encoding_format="float")
+    assert response.headers["x-penstock-left-out"] == "user"
+
+
 # -- what is wrong with a request
 
 
