@@ -261,6 +261,11 @@ export interface components {
             created: number;
             /** Created At */
             created_at: string;
+            /**
+             * Lifecycle
+             * @constant
+             */
+            lifecycle: "active";
             /** Owned By */
             owned_by: string;
             /**
@@ -1044,6 +1049,43 @@ export interface components {
             concurrent_streams: number | null;
         };
         /**
+         * Message
+         * @description Anthropic's message; vendors may add fields.
+         */
+        Message: {
+            /** Id */
+            id: string;
+            /**
+             * Type
+             * @constant
+             */
+            type: "message";
+            /**
+             * Role
+             * @constant
+             */
+            role: "assistant";
+            /** Model */
+            model: string;
+            /** Content */
+            content: {
+                [key: string]: unknown;
+            }[];
+            /** Stop Reason */
+            stop_reason: string;
+            /**
+             * Stop Sequence
+             * @default null
+             */
+            stop_sequence: string | null;
+            /** Usage */
+            usage: {
+                [key: string]: unknown;
+            };
+        } & {
+            [key: string]: unknown;
+        };
+        /**
          * ModelList
          * @description Every model that this key may use.
          */
@@ -1559,6 +1601,14 @@ export interface components {
             bytes: number;
             /** Quota */
             quota: number | null;
+        };
+        /**
+         * TokenCount
+         * @description The tokens of a request: as its vendor counts them, or else estimated.
+         */
+        TokenCount: {
+            /** Input Tokens */
+            input_tokens: number;
         };
         /**
          * TokenPriceShape

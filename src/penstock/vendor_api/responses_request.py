@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
-from msgspec import Raw
+from msgspec import Raw, structs
 
 from penstock.domain.chat import Ask
 from penstock.errors import InvalidRequest
@@ -106,7 +106,7 @@ def translate_request(ask: Ask, *, wants_seals: bool) -> tuple[dict[str, Any], t
             )
     tools = _Tools(ask.field("tools") or [])
     fields: dict[str, Any] = {name: ask.fields[name] for name in _PASSED if name in ask.fields}
-    fields["input"] = list(_translate_messages(ask.field("messages"), tools.custom))
+    fields["input"] = list(_translate_messages(_read_messages(ask), tools.custom))
     fields["store"] = False
     if wants_seals:
         fields["include"] = ["reasoning.encrypted_content"]
@@ -209,7 +209,28 @@ def _translate_choice(choice: Any) -> Any:
 # -- messages
 
 
-def _translate_messages(messages: Any, custom: set[str]) -> Iterator[_Json]:
+class _Message(msgspec.Struct):
+    """The fields of a chat message that are read."""
+
+    role: str
+    content: str | list[_Json] | None = None
+    refusal: str | None = None
+    tool_calls: list[_Json] | None = None
+    function_call: Any = None
+    tool_call_id: str | None = None
+    sealed_reasoning: list[str] | None = None
+
+
+def _read_messages(ask: Ask) -> list[_Json]:
+    try:
+        messages = msgspec.json.decode(ask.fields["messages"], type=list[_Message])
+    except (ValueError, RecursionError) as error:
+        problem, _, place = str(error).partition(" - at `$")
+        raise _invalid("messages" + place.removesuffix("`"), problem.replace("`", "'")) from None
+    return [structs.asdict(message) for message in messages]
+
+
+def _translate_messages(messages: list[_Json], custom: set[str]) -> Iterator[_Json]:
     called: set[str] = set()
     for index, message in enumerate(messages):
         place = f"messages[{index}]"
