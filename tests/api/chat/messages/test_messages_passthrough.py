@@ -153,6 +153,13 @@ async def test_a_cut_ends_with_an_error_event_of_ours(client, upstream, end):
     assert (await completion(client)).outcome is ChatOutcome.CUT
 
 
+async def test_a_message_that_begins_again_is_not_taken_for_whole(client, upstream):
+    """Clients would join both."""
+    upstream.reply = STREAM + b"".join(events()[:-2] + events())
+    with pytest.raises(StreamError, match="api_error"):
+        gather(await client.read_cut("claude"))
+
+
 async def test_a_stream_without_its_last_event_is_closed(client, upstream):
     body = b"".join(events()[:-1])
     upstream.reply = STREAM + body

@@ -147,6 +147,8 @@ class MessageStream:
             if found is None:
                 self.malformed += 1
                 continue
+            if found.type == "message_start" and (self.characters or self.finished):
+                raise Malformed("it began its message again")  # clients would join both
             for usage in (found.usage, None if found.message is None else found.message.usage):
                 if usage is not None:
                     self.usage = self._counts.add(usage)
