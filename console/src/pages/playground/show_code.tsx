@@ -23,7 +23,15 @@ function Dialects({ samples }: { samples: Record<string, Samples> }) {
   return (
     <>
       {titles.length > 1 && (
-        <SegmentedControl aria-label="Dialect" fullWidth data={titles} value={title} onChange={setTitle} mb="sm" />
+        <SegmentedControl
+          aria-label="Dialect"
+          size="xs"
+          fullWidth
+          data={titles}
+          value={title}
+          onChange={setTitle}
+          mb="sm"
+        />
       )}
       <CodeTabs key={title} samples={samples[title] ?? {}} label={WORDS.code} />
     </>
