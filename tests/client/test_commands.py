@@ -12,6 +12,7 @@ from stage import staged
 from typer.testing import CliRunner
 
 from penstock.cli.main import app
+from penstock.cli.remote import connection
 from penstock.client import Client
 
 
@@ -118,14 +119,17 @@ def test_the_settings_say_where_the_server_is(shell, stage, tmp_path):
     assert "Did you mean `port`?" in shell(asked, 2, PENSTOCK_CONFIG=str(tmp_path / "wrong.toml")).stderr
 
 
-def test_models_and_jobs_are_completed(shell):
+def test_models_and_jobs_are_completed(shell, monkeypatch):
+    monkeypatch.setattr(connection, "QUICK_SECONDS", 60.0)
+    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait").stdout.strip()
+
     def complete(line: str, **environment: str) -> str:
         asked = {"_PENSTOCK_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
         known = {**shell.environment, **asked, **environment}
         return CliRunner().invoke(app, [], env=known, prog_name="penstock").stdout
 
     assert complete("penstock generate vendorb").split() == ["vendorb_video_31"]
-    assert complete("penstock jobs show job_").startswith("job_")
+    assert job_id in complete("penstock jobs show job_").split()
     assert complete("penstock generate vendorb", PENSTOCK_BASE_URL="http://127.0.0.1:9").split() == []
 
 

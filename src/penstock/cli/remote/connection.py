@@ -139,6 +139,9 @@ def is_live() -> bool:
 
 # -- completion
 
+QUICK_SECONDS = 1.0
+"""Time that completion waits for the server. A blocked shell is worse than no completion."""
+
 
 def complete_models(incomplete: str) -> list[str]:
     """Return matching model ids, if the server answers quickly."""
@@ -161,7 +164,7 @@ def complete_shares(incomplete: str) -> list[str]:
 
 
 def _ask_quickly(path: str) -> list[str]:
-    """Return the ids of a list within a second, or none. A blocked shell is worse than no completion."""
+    """Return the ids of a list within `QUICK_SECONDS`, or none."""
     from http.client import HTTPException
     from urllib.request import Request
 
@@ -169,9 +172,9 @@ def _ask_quickly(path: str) -> list[str]:
     from penstock.client.errors import BadInput
 
     try:
-        address = find_address(_settled_address(None, None), None, timeout=1.0, connections=1)
+        address = find_address(_settled_address(None, None), None, timeout=QUICK_SECONDS, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
-        with _opener(address).open(request, timeout=1.0) as reply:
+        with _opener(address).open(request, timeout=QUICK_SECONDS) as reply:
             page: Mapping[str, Any] = json.load(reply)
         return [str(each["id"]) for each in page["data"]]
     except (BadInput, OSError, HTTPException, ValueError, KeyError, TypeError):
