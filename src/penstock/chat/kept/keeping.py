@@ -13,14 +13,13 @@ from penstock.chat.kept.request import KeepRequest
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.replies.sse import COMMENT
 from penstock.chat.replies.stream import ResponseWriter
+from penstock.chat.replies.whole_events import EVENT, WholeEvents
 from penstock.errors import PenstockError
 
 LAST: Final = (b"response.completed", b"response.incomplete", b"response.failed")
 """Types of the event that ends a stream."""
 KEEP_SECONDS: Final = 5.0
 """Time that the end of an answer waits for the store."""
-_EVENT: Final = re.compile(rb".*?(?:\n\n|\r\n\r\n|\r\r)", re.DOTALL)
-"""An event with the blank line that ends it."""
 
 Show: TypeAlias = Callable[[Mapping[str, msgspec.Raw]], Mapping[str, Any]]
 
@@ -46,7 +45,7 @@ class Keeping:
 
     async def keep_last(self, events: bytes) -> bytes:
         """Keep the response in the last event of a stream. Return the events for the caller."""
-        last = _EVENT.match(events)
+        last = EVENT.match(events)
         event = events if last is None else last[0]
         message = _Message.read(event)
         return events if message is None else message.write(await self._keep(message.response)) + events[len(event) :]
@@ -61,7 +60,7 @@ class Keeping:
             raise
         if holder.held:
             writer.write(await self.keep_last(holder.held))
-        elif holder.rest:
+        else:
             holder.release()
 
     async def keep_stream(self, events: bytes) -> bytes:
@@ -69,7 +68,10 @@ class Keeping:
         passed = _Collector()
         holder = LastEventHolder(passed, self._show)
         holder.write(events)
-        return passed.data + (await self.keep_last(holder.held) if holder.held else holder.rest)
+        if holder.held:
+            return passed.data + await self.keep_last(holder.held)
+        holder.release()
+        return passed.data
 
     def _show(self, response: Mapping[str, msgspec.Raw]) -> dict[str, Any]:
         """Return a response under its own id, with the wishes of its request."""
@@ -100,8 +102,7 @@ class LastEventHolder:
         self._writer = writer
         self._show = show
         self._is_beginning = True
-        self.rest = b""
-        """An event that is not whole yet."""
+        self._rest = WholeEvents()
         self.held = b""
         """The last event and whatever came after it."""
 
@@ -121,9 +122,7 @@ class LastEventHolder:
         if self.held:
             self.held += piece
             return True
-        data = self.rest + piece
-        end = max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\r\n\r\n", b"\r\r"))
-        whole, self.rest = data[:end], data[end:]
+        whole = self._rest.release(piece)
         if any(kind in whole for kind in LAST):
             whole = self._hold(whole)
         if self._is_beginning:
@@ -132,14 +131,14 @@ class LastEventHolder:
 
     def release(self) -> None:
         """Send whatever is left: the stream broke off."""
-        left, self.rest, self.held = self.held + self.rest, b"", b""
+        left, self.held = self.held + self._rest.take(), b""
         if left:
             self._writer.write(left)
 
     def _begin(self, whole: bytes) -> bytes:
         """Return the events with the response under its own id in the first ones."""
         found: list[bytes] = []
-        for event in _EVENT.findall(whole):
+        for event in EVENT.findall(whole):
             message = _Message.read(event) if self._is_beginning else None
             found.append(event if message is None else message.write(self._show(message.response)))
             if message is None and b"data:" in event:
@@ -148,10 +147,10 @@ class LastEventHolder:
 
     def _hold(self, whole: bytes) -> bytes:
         """Hold the last event, if it is one: a text may contain its name, too. Return the events before it."""
-        for found in _EVENT.finditer(whole):
+        for found in EVENT.finditer(whole):
             if _is_last(found[0]):
                 start = found.start()
-                self.held, self.rest = whole[start:] + self.rest, b""
+                self.held = whole[start:] + self._rest.take()
                 return whole[:start]
         return whole
 
