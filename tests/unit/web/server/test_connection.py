@@ -5,6 +5,7 @@ import json
 import signal
 import socket
 import sys
+import time
 import tracemalloc
 from contextlib import asynccontextmanager, suppress
 
@@ -424,10 +425,10 @@ async def test_at_the_deadline_the_rest_is_cut_and_cleans_up_before_the_end():
     async with child(0.5, "/silent") as (process, port, silent), connect(port) as endless:
         await endless.get("/endless")
         await endless.reader.readuntil(b"x\r\n")
-        start = asyncio.get_running_loop().time()
+        start = time.monotonic()  # both processes have this clock
         process.send_signal(signal.SIGTERM)
         assert (await silent.refusal())[:2] == (503, "overloaded")
-        assert 0.4 < asyncio.get_running_loop().time() - start < 50
+        assert time.monotonic() - start > 0.4
         assert not (await endless.reader.read()).endswith(b"0\r\n\r\n")
         assert await rest(process) == (["draining", "cleaned", "cleaned", "closed", "returned"], 0)
 
