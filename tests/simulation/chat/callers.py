@@ -39,6 +39,8 @@ class Heard:
     """The token limit."""
     guess: int = 0
     """The gateway's estimate of the prompt's tokens."""
+    has_known_prompt: bool = True
+    """False: nobody knows the estimate, as the gateway adds to the prompt."""
     status: int | None = None
     """None: no head came."""
     code: str | None = None
@@ -98,7 +100,7 @@ class ChatCaller:
             if self.world.now > until:
                 self.world.violate("without faults, every caller is answered", repr(last))
                 return
-            heard = self._begin(f"ask-{self.account}-99999-{attempt}", is_streamed=False, most=5)
+            heard = self.begin(f"ask-{self.account}-99999-{attempt}", is_streamed=False, most=5)
             last = heard
             await self._ask(heard)
             if heard.status == 200 or (heard.status == 402 and not can_pay(5)):
@@ -108,7 +110,7 @@ class ChatCaller:
     async def rush(self) -> None:
         """Ask many times at once, of all processes, half of it as streams: limits hold for all of them together."""
         requests = [
-            self._begin(f"ask-{self.account}-{RUSH_NUMBER}-{attempt}", is_streamed=attempt % 2 == 0, most=8)
+            self.begin(f"ask-{self.account}-{RUSH_NUMBER}-{attempt}", is_streamed=attempt % 2 == 0, most=8)
             for attempt in range(RUSH_REQUESTS)
         ]
         await asyncio.gather(*(self._with_dice(heard.marker)._ask(heard) for heard in requests))
@@ -119,13 +121,13 @@ class ChatCaller:
         for attempt in range(MAX_TRIES):
             is_streamed = self._dice.random() < 0.65
             most = None if self._dice.random() < 0.5 else 1 + self._dice.randrange(40)
-            heard = self._begin(f"ask-{self.account}-{number}-{attempt}", is_streamed=is_streamed, most=most)
+            heard = self.begin(f"ask-{self.account}-{number}-{attempt}", is_streamed=is_streamed, most=most)
             await self._ask(heard)
             if heard.has_left or (heard.status in FINAL and (heard.is_whole or heard.status != 200)):
                 return
             await asyncio.sleep(self._dice.uniform(0.1, 3.0))
 
-    def _begin(self, marker: str, *, is_streamed: bool, most: int | None) -> Heard:
+    def begin(self, marker: str, *, is_streamed: bool, most: int | None) -> Heard:
         heard = Heard(marker, self.account, is_streamed, self.world.now, most=most)
         heard.wants_usage = is_streamed and self._dice.random() < 0.4
         self.heard.append(heard)
@@ -158,10 +160,10 @@ class ChatCaller:
         self.world.recorder.add(f"{heard.marker} {heard.status} {heard.text!r} {heard.error!r} {heard.usage!r}")
 
     def _read_whole(self, heard: Heard, answer: HttpAnswer) -> None:
-        self._take_head(heard, answer)
-        self._check_privacy(answer.body)
+        self.take_head(heard, answer)
+        self.check_privacy(answer.body)
         if answer.status != 200:
-            self._take_error(heard, answer.body)
+            self.take_error(heard, answer.body)
             return
         reply = answer.json
         heard.text, heard.usage = reply["choices"][0]["message"]["content"], reply.get("usage")
@@ -174,7 +176,7 @@ class ChatCaller:
         async with aclosing(self._http.stream(port, PATH, body, headers=headers)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, HttpAnswer):
-                    self._take_head(heard, piece)
+                    self.take_head(heard, piece)
                     is_error = piece.status != 200
                     continue
                 *found, rest = (rest + piece).split(b"\n\n") if not is_error else (rest + piece,)
@@ -186,13 +188,13 @@ class ChatCaller:
                     self.world.counts["chat callers that left"] += 1
                     break
         if is_error:
-            self._take_error(heard, rest)
+            self.take_error(heard, rest)
         elif not heard.has_left and heard.error is None and not heard.is_whole:
             self.world.violate("a stream ends with its end mark, an error or a cut", heard.marker)
 
     # -- what comes back
 
-    def _take_head(self, heard: Heard, answer: HttpAnswer) -> None:
+    def take_head(self, heard: Heard, answer: HttpAnswer) -> None:
         heard.status = answer.status
         self.world.counts[f"chat answers {answer.status}"] += 1
         heard.retry_after = float(answer.headers.get("retry-after", "1"))
@@ -202,8 +204,8 @@ class ChatCaller:
         if answer.status not in EXPECTED:
             self.world.violate("every answer is expected", f"{heard.marker}: {answer.status} {answer.body[:400]!r}")
 
-    def _take_error(self, heard: Heard, body: bytes) -> None:
-        self._check_privacy(body)
+    def take_error(self, heard: Heard, body: bytes) -> None:
+        self.check_privacy(body)
         self._check_error(heard, json.loads(body))
 
     def _check_error(self, heard: Heard, body: Any) -> None:
@@ -214,7 +216,7 @@ class ChatCaller:
         heard.code, heard.error = error["code"], error
 
     def _take_event(self, heard: Heard, event: bytes) -> None:
-        self._check_privacy(event)
+        self.check_privacy(event)
         if event.startswith(b":"):
             return
         if heard.is_whole or heard.error is not None:
@@ -234,7 +236,7 @@ class ChatCaller:
         heard.progress.append((self.world.now, len(heard.text)))
         self.check_text(heard)
 
-    def _check_privacy(self, data: bytes) -> None:
+    def check_privacy(self, data: bytes) -> None:
         for marker in MARKER.findall(data.decode("utf-8", "replace")):
             if marker.split("-")[1] != self.account:
                 self.world.violate("nothing of an account is visible to another", f"{self.account} saw {marker}")

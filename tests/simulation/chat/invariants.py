@@ -210,7 +210,8 @@ def _judge_answer(heard: Heard, row: Row, served: Served | None) -> str | None:
     if served.has_reported:
         is_right = (row.prompt, row.completion) == (served.prompt_tokens, served.completion_tokens)
         return None if is_right and not row.is_estimated else "the vendor's count does not count"
-    is_right = (row.prompt, row.completion) == (heard.guess, _tokens(heard, len(served.text))) and row.is_estimated
+    guess = heard.guess if heard.has_known_prompt else row.prompt
+    is_right = (row.prompt, row.completion) == (guess, _tokens(heard, len(served.text))) and row.is_estimated
     return None if is_right and served.is_whole else "the estimate is wrong"
 
 

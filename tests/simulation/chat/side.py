@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from simulation.chat.callers import ChatCaller
 from simulation.chat.invariants import PRICES, ChatInvariants, cost_of
+from simulation.chat.keepers import RETENTION, Keeper
+from simulation.chat.kept_rules import KeptRules
 from simulation.chat.vendors import ChatBook, ChatDouble
 from simulation.network import Network
 from simulation.store import SharedStore
@@ -20,9 +22,10 @@ from penstock.domain.budgets import Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
 
-CONFIG: Final = """
+CONFIG: Final = f"""
 [chat]
 heartbeat_seconds = 3
+response_retention = "{RETENTION}"
 [vendors.east]
 type = "openai_compatible"
 base_url = "http://east.example.com/v1"
@@ -39,7 +42,7 @@ max_concurrent = 4
 [[models]]
 id = "sim-chat"
 kind = "chat"
-routes = [{vendor = "east", model = "m"}, {vendor = "west", model = "m"}]
+routes = [{{vendor = "east", model = "m"}}, {{vendor = "west", model = "m"}}]
 """ + "".join(
     f'[[prices]]\nmodel = "sim-chat"\nvendor = "{name}"\n'
     f'price = {{input_per_million = "{asked}", output_per_million = "{answered}"}}\n'
@@ -54,6 +57,10 @@ FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE 
 RUSHING: Final = "fir"
 """The account whose rate and streams are limited."""
 RUSH_SECONDS: Final = 60.0
+KEEPING: Final = frozenset({"dogwood", "gorse"})
+"""The accounts that have responses kept."""
+KEPT_SHARE: Final = 4
+"""Chat requests of an account for each response that it has kept."""
 SETTLE_SECONDS: Final = 300.0
 """The longest time in which everything is charged and every lease has come back."""
 
@@ -96,6 +103,10 @@ class ChatSide:
             network.listen(f"{name}.example.com", 80, world.outside, double.accept)
         self._keys = {name: key for name, (_, key) in keys.items()}
         self.callers = [ChatCaller(world, name, text, ports, self._book) for name, (text, _) in keys.items()]
+        self.keepers = [Keeper(world, caller) for caller in self.callers if caller.account in KEEPING]
+        for keeper in self.keepers:
+            keeper.strangers = [each for each in self.keepers if each is not keeper]
+        self._kept_rules = KeptRules(world, store)
         self._invariants = ChatInvariants(world, store, self._book, self._keys, gateways)
         self.audit = self._invariants.audit
         self.check_commit = self._invariants.check_commit
@@ -103,7 +114,9 @@ class ChatSide:
     def begin(self, requests: int, seconds: float) -> "list[asyncio.Task[Any]]":
         """Start the callers."""
         share = requests // len(self.callers)
-        return [self._world.spawn(caller.live(share, seconds)) for caller in self.callers if share]
+        begun = [self._world.spawn(caller.live(share, seconds)) for caller in self.callers if share]
+        kept = -(-share // KEPT_SHARE)
+        return begun + [self._world.spawn(keeper.live(kept, seconds)) for keeper in self.keepers if kept]
 
     def settle(self) -> None:
         """Let one caller rush, and every caller ask once more. Then wait until all is charged and no lease is left."""
@@ -112,7 +125,7 @@ class ChatSide:
         probes = rushes + [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
         bound = self._world.now + SETTLE_SECONDS
         self._world.run(bound, lambda: all(task.done() for task in probes))
-        while self._world.now < bound and not self._invariants.is_settled():
+        while self._world.now < bound and not (self._invariants.is_settled() and self._kept_rules.is_settled()):
             self._world.run(self._world.now + 2.0)
         for task in probes:
             if not task.done():
@@ -133,3 +146,4 @@ class ChatSide:
     def check_end(self, kinds: Collection[str]) -> None:
         """Check every request. `kinds` are the planned faults of the world."""
         self._invariants.check_end(self.callers, kinds)
+        self._kept_rules.check_end(self.keepers, kinds)

@@ -11,6 +11,7 @@ from simulation.machine import ObjectStore
 from simulation.rules import calm_crowd, calm_deadlines, calm_limits
 from simulation.rules.calm_limits import Administer
 from simulation.rules.visitor import PATIENCE_SECONDS, Visitor
+from simulation.store import SLOW_SECONDS
 from simulation.world import World
 
 START_SECONDS: Final = 1.5
@@ -19,7 +20,8 @@ CANCEL_SECONDS: Final = 2.0
 """Seconds from a cancel to the end of the job."""
 TAKE_OVER_SECONDS: Final = 10.0
 """Seconds in which a job ends although the process that ran the jobs has just been stopped."""
-SETTLE_SECONDS: Final = 3.0
+SETTLE_SECONDS: Final = SLOW_SECONDS[1] + 1.0
+"""Seconds after the last fault in which late answers of the store still arrive."""
 MORE_PART: Final = 0.5
 """The part of the worlds in which each further promise is checked."""
 EVENTS: Final = ["job.queued", "job.started", "job.succeeded"]
