@@ -20,8 +20,8 @@ FINAL: Final = frozenset({200, 400, 402})
 ERROR_FIELDS: Final = frozenset({"message", "type", "code", "param", "retryable", "charged", "request_id"})
 MAX_TRIES: Final = 4
 RUSH_REQUESTS: Final = 40
-RUSH_NUMBER: Final = 88888
-"""In the markers of a rush."""
+RUSH_NUMBER: Final = 88000
+"""In the markers of the last rush; others have the numbers after it."""
 PROBE_SECONDS: Final = 200.0
 """The longest time after the last fault in which a caller with money and quota must be answered."""
 
@@ -107,10 +107,10 @@ class ChatCaller:
                 return
             await asyncio.sleep(max(1.0, heard.retry_after))
 
-    async def rush(self) -> None:
+    async def rush(self, number: int) -> None:
         """Ask many times at once, of all processes, half of it as streams: limits hold for all of them together."""
         requests = [
-            self.begin(f"ask-{self.account}-{RUSH_NUMBER}-{attempt}", is_streamed=attempt % 2 == 0, most=8)
+            self.begin(f"ask-{self.account}-{number}-{attempt}", is_streamed=attempt % 2 == 0, most=8)
             for attempt in range(RUSH_REQUESTS)
         ]
         await asyncio.gather(*(self._with_dice(heard.marker)._ask(heard) for heard in requests))

@@ -73,15 +73,20 @@ class ChatInvariants:
         self._book = book
         self._keys = keys
         self._gateways = gateways
+        limits = {key.lineage: key.limits.concurrent_streams for key in keys.values()}
+        self._streams = {owner: most for owner, most in limits.items() if most is not None}
 
     # -- at each commit
 
     def check_commit(self) -> None:
         """Check that no more streams are leased to all processes than their owner may open."""
-        limits = {key.lineage: key.limits.concurrent_streams for key in self._keys.values()}
         for owner, amount in self._store.ask("SELECT owner, sum(amount) FROM slots GROUP BY owner"):
-            if amount > (limits.get(owner) or 0):
+            if amount > self._streams.get(owner, 0):
                 self._world.violate("no more streams are leased than allowed", f"{owner}: {amount}")
+        for owner, most in self._streams.items():
+            used = sum(_open_streams(gateway, owner) for gateway in self._gateways())
+            if used > most:
+                self._world.violate("no more streams are open than allowed", f"{owner}: {used} of {most}")
 
     # -- now and then
 
@@ -90,11 +95,6 @@ class ChatInvariants:
         twice = "SELECT request_id FROM completions GROUP BY request_id HAVING count(*) > 1"
         for (request_id,) in self._store.ask(twice):
             self._world.violate("no chat request is charged twice", request_id)
-        limits = {key.lineage: key.limits.concurrent_streams for key in self._keys.values()}
-        for owner, most in limits.items():
-            used = sum(_open_streams(gateway, owner) for gateway in self._gateways())
-            if most is not None and used > most:
-                self._world.violate("no more streams are open than allowed", f"{owner}: {used} of {most}")
 
     # -- at the end
 

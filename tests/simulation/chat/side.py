@@ -5,7 +5,7 @@ import random
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final
 
-from simulation.chat.callers import ChatCaller
+from simulation.chat.callers import RUSH_NUMBER, ChatCaller
 from simulation.chat.invariants import PRICES, ChatInvariants, cost_of
 from simulation.chat.keepers import RETENTION, Keeper
 from simulation.chat.kept_rules import KeptRules
@@ -56,6 +56,8 @@ FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE 
 """The money of each budget that is neither spent nor held for jobs. What chat has leased comes back."""
 RUSHING: Final = "fir"
 """The account whose rate and streams are limited."""
+RUSHES: Final = 3
+"""Rushes in the time of faults."""
 RUSH_SECONDS: Final = 60.0
 KEEPING: Final = frozenset({"dogwood", "gorse"})
 """The accounts that have responses kept."""
@@ -115,12 +117,24 @@ class ChatSide:
         """Start the callers."""
         share = requests // len(self.callers)
         begun = [self._world.spawn(caller.live(share, seconds)) for caller in self.callers if share]
+        begun += [self._world.spawn(self._rush_in_time(caller, seconds)) for caller in self._rushing() if share]
         kept = -(-share // KEPT_SHARE)
         return begun + [self._world.spawn(keeper.live(kept, seconds)) for keeper in self.keepers if kept]
 
+    def _rushing(self) -> list[ChatCaller]:
+        return [caller for caller in self.callers if caller.account == RUSHING]
+
+    async def _rush_in_time(self, caller: ChatCaller, seconds: float) -> None:
+        """Let a caller rush while there are faults, unless this replay leaves it out."""
+        dice = self._world.chance(f"rush of {caller.account}")
+        for number in range(RUSHES):
+            await asyncio.sleep(seconds / RUSHES * dice.random())
+            if self._world.allows(f"chat caller {caller.account} rushes#{number}", f"{caller.account} rushes"):
+                await caller.rush(RUSH_NUMBER + 1 + number)
+
     def settle(self) -> None:
         """Let one caller rush, and every caller ask once more. Then wait until all is charged and no lease is left."""
-        rushes = [self._world.spawn(caller.rush()) for caller in self.callers if caller.account == RUSHING]
+        rushes = [self._world.spawn(caller.rush(RUSH_NUMBER)) for caller in self._rushing()]
         self._world.run(self._world.now + RUSH_SECONDS, lambda: all(task.done() for task in rushes))
         probes = rushes + [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
         bound = self._world.now + SETTLE_SECONDS
