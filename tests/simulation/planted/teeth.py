@@ -31,7 +31,10 @@ HUNG_SECONDS: Final = 120.0
 CLEAN: Final = "-"
 """The name of the unchanged code."""
 JOBS_ONLY: Final = {"jobs": 30, "chat": 0, "seconds": 20.0}
-WORLDS: Final = {"chat": {"jobs": 9, "chat": 32, "seconds": 20.0}}
+WORLDS: Final = {
+    "chat": {"jobs": 9, "chat": 32, "seconds": 20.0},
+    "kept": {"jobs": 0, "chat": 48, "seconds": 20.0},
+}
 """The options of the worlds in which faults of a concept show soonest: smaller than usual, as most show early."""
 PRELOADED: Final = ["sqlalchemy.dialects.sqlite", "pydantic", "msgspec", "uvicorn", "fastapi", "aiohttp", "alembic"]
 """Libraries that are imported once for all children."""
