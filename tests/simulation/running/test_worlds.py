@@ -10,8 +10,8 @@ from typing import Final
 import pytest
 
 TESTS: Final = Path(__file__).parents[2]
-TINY: Final = ("--jobs", "5", "--chat", "1", "--seconds", "6", "--processes", "2")
-SMALL: Final = ("--jobs", "12", "--chat", "6", "--seconds", "12", "--processes", "2", "--digests")
+TINY: Final = ("--jobs", "3", "--chat", "1", "--seconds", "3", "--processes", "2")
+SMALL: Final = ("--jobs", "8", "--chat", "3", "--seconds", "8", "--processes", "2", "--digests")
 PLANTED: Final = """
 import sys
 from simulation.world import World
@@ -24,7 +24,7 @@ def note_and_break(world, what, name=""):
         world.violate("planted", "three submissions")
 
 World.note = note_and_break
-from simulation.run import main
+from simulation.running.command import main
 sys.exit(main(sys.argv[1:]))
 """
 """A rule that any three submissions break."""
@@ -65,12 +65,12 @@ def test_thirty_whole_worlds_break_no_rule_on_either_store_and_repeat():
 
 
 def test_a_broken_rule_is_shrunk_to_steps_that_replay_it():
-    found = _run("--seed", "3", "--shrink-seconds", "800", *TINY, code=("-c", PLANTED))
+    found = _run("--seed", "7", "--shrink-seconds", "800", *TINY, code=("-c", PLANTED))
     assert found.returncode == 1, found.stdout + found.stderr
     assert "BROKEN RULE: planted" in found.stdout
     assert "Shortest trace found: 3 of " in found.stdout
     replay = re.search(
-        r"^Replay: make simulate SEED=(\d+) JOBS=5 CHAT=1 SECONDS=6 ONLY='(.*)'$", found.stdout, re.MULTILINE
+        r"^Replay: make simulate SEED=(\d+) JOBS=3 CHAT=1 SECONDS=3 ONLY='(.*)'$", found.stdout, re.MULTILINE
     )
     assert replay, found.stdout
     assert len(replay[2].split(",")) == 3
