@@ -17,6 +17,13 @@ CODEX_MODELS = ("coder", "gpt-5.5", "gpt-6-sol")
 
 With the last it wants no two calls at once.
 """
+TASKS = {(dialect, "coder") for dialect in DIALECTS} | {("responses", model) for model in CODEX_MODELS}
+"""Each dialect and each set of tools. `make test-long` joins each with each."""
+CODEX_TASKS = [
+    pytest.param(dialect, model, marks=() if (dialect, model) in TASKS else pytest.mark.long)
+    for dialect in DIALECTS
+    for model in CODEX_MODELS
+]
 AGENTS = {"claude_code": "anthropic", "codex": "responses"}
 """Each agent's own dialect, which passes unchanged to a vendor that speaks it."""
 RESULTS_SO_FAR = [0, 1, 3, 4, 5]
@@ -63,15 +70,17 @@ async def check_gateway(gateway: Scripted, dialect: str) -> None:
     assert counted == {(INPUT_TOKENS, OUTPUT_TOKENS)}
 
 
-# -- without the gateway: the double and the agents understand each other
+# -- without the gateway: the double and the agents understand each other, as the tests through the gateway imply
 
 
+@pytest.mark.long
 async def test_claude_code_understands_the_double(workplace: Workplace) -> None:
     async with ScriptedVendor(agent_scripts.claude_code) as vendor:
         run = await workplace.claude_code(vendor.url, KEY, "coder", agent_scripts.PROMPT)
     check_work(run, workplace, vendor)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", CODEX_MODELS)
 async def test_codex_understands_the_double(workplace: Workplace, model: str) -> None:
     async with ScriptedVendor(agent_scripts.codex) as vendor:
@@ -94,8 +103,7 @@ async def test_claude_code_finishes_its_task(workplace: Workplace, start: Start,
     assert {"Read", "Edit", "Bash", "Write"} <= first.tools.keys()
 
 
-@pytest.mark.parametrize("model", CODEX_MODELS)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("dialect", "model"), CODEX_TASKS)
 async def test_codex_finishes_its_task(workplace: Workplace, start: Start, dialect: str, model: str) -> None:
     async with scripted(start, agent_scripts.codex, dialect, model) as gateway:
         run = await workplace.codex(gateway.url, gateway.key, model, agent_scripts.PROMPT)
@@ -109,8 +117,19 @@ async def test_codex_finishes_its_task(workplace: Workplace, start: Start, diale
 # -- trouble
 
 
-@pytest.mark.parametrize("trouble", ["overloaded", "cut"])
-@pytest.mark.parametrize(("agent", "dialect"), [(agent, "chat") for agent in AGENTS] + list(AGENTS.items()))
+@pytest.mark.parametrize(
+    ("agent", "dialect", "trouble"),
+    [
+        ("claude_code", "chat", "overloaded"),
+        ("claude_code", "anthropic", "cut"),
+        ("codex", "chat", "cut"),
+        ("codex", "responses", "overloaded"),
+        pytest.param("claude_code", "chat", "cut", marks=pytest.mark.long),
+        pytest.param("claude_code", "anthropic", "overloaded", marks=pytest.mark.long),
+        pytest.param("codex", "chat", "overloaded", marks=pytest.mark.long),
+        pytest.param("codex", "responses", "cut", marks=pytest.mark.long),
+    ],
+)
 async def test_an_agent_tries_again(workplace: Workplace, start: Start, agent: str, dialect: str, trouble: str) -> None:
     script = agent_scripts.stumble(getattr(agent_scripts, agent), trouble)
     async with scripted(start, script, dialect, "coder") as gateway:

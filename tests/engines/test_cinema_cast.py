@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from penstock_engines.cast import album, wordbook
 from penstock_engines.cinema.prompt import cast_search
+from penstock_engines.cinema.prompt.meaning import PROTOTYPES
 from penstock_engines.cinema.prompt.reading import Reading, read_prompt
 from penstock_engines.cinema.script import Script, Time, Weather
 from penstock_engines.cinema.stage import Stage
@@ -28,9 +29,15 @@ def read(cast_weights: Path):
 @pytest.fixture
 def without_cast(cast_weights: Path, tmp_path: Path) -> Path:
     """Weights of the language model alone."""
-    for name in MODEL:
-        (tmp_path / name).symlink_to(cast_weights / name)
+    link_weights(cast_weights, tmp_path, *MODEL)
     return tmp_path
+
+
+def link_weights(weights: Path, folder: Path, *names: str) -> None:
+    """Put files into a folder, with the vectors of phrases, which take a second to compute."""
+    kept = (PROTOTYPES,) if (weights / PROTOTYPES).is_file() else ()
+    for name in (*names, *kept):
+        (folder / name).symlink_to(weights / name)
 
 
 def drawn(reading: Reading) -> dict[str, int]:
@@ -174,8 +181,7 @@ def test_without_the_cast_its_nouns_are_only_listed(without_cast: Path):
 
 @pytest.mark.parametrize("name", ["cast-pictures.zip", "cast-words.zip", "cast-groups.json"])
 def test_a_broken_cast_is_none(cast_weights: Path, tmp_path: Path, name: str):
-    for file in (*MODEL, album.PICTURES, album.GROUPS, wordbook.WORDS):
-        (tmp_path / file).symlink_to(cast_weights / file)
+    link_weights(cast_weights, tmp_path, *MODEL, album.PICTURES, album.GROUPS, wordbook.WORDS)
     (tmp_path / name).unlink()
     (tmp_path / name).write_bytes(b"nothing")
     assert drawn(read_prompt("A fox and a croissant", people=True, weights=tmp_path)) == {"fox": 1}

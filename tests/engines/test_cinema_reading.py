@@ -40,7 +40,10 @@ def cast_of(script: Script) -> list[tuple[str, int]]:
     return [(role.subject, role.count) for role in script.cast]
 
 
-@pytest.mark.parametrize("row", LABELLED, ids=[row[0] for row in LABELLED])
+@pytest.mark.parametrize(
+    "row",
+    [pytest.param(row, id=row[0], marks=pytest.mark.long if number % 2 else ()) for number, row in enumerate(LABELLED)],
+)
 def test_a_labelled_prompt(read, row: list[str]):
     prompt, place, subjects, time, weather, camera = row
     script = read(prompt)

@@ -51,9 +51,10 @@ def test_there_are_many_places_and_each_can_be_found_by_its_own_words():
 
 
 @pytest.mark.parametrize(("number", "name"), list(enumerate(PLACES)))
-def test_every_place_plays_by_day_by_night_and_at_another_hour(number: int, name: str):
+def test_every_place_plays_by_day_and_by_night_and_some_at_another_hour(number: int, name: str):
     others = [time for time in Time if time not in {Time.DAY, Time.NIGHT}]
-    play_hours(number, name, {Time.DAY, Time.NIGHT, others[number % len(others)]})
+    another = {others[number // 3 % len(others)]} if number % 3 == 0 else set[Time]()
+    play_hours(number, name, {Time.DAY, Time.NIGHT} | another)
 
 
 @pytest.mark.long
@@ -208,7 +209,8 @@ def test_a_walker_goes_the_way_it_faces_and_more_actors_fill_more_of_the_frame()
 
 
 def test_day_is_brighter_than_night_and_a_tint_colours_the_sky():
-    pictures = {time: play(Script(place="flower meadow", time=time), 24)[0] for time in Time}
+    hours = (Time.DAY, Time.DUSK, Time.NIGHT)
+    pictures = {time: play(Script(place="flower meadow", time=time), 24)[0] for time in hours}
     assert pictures[Time.DAY].mean() > pictures[Time.DUSK].mean() > pictures[Time.NIGHT].mean() > 20
     (purple,) = play(Script(place="flower meadow", tint=(160, 40, 220)), 24)
     sky = np.s_[5:40, :]

@@ -4,6 +4,7 @@ import io
 
 import numpy as np
 import pytest
+import trimesh
 from inflate_drawings import draw_chair, draw_hills, draw_label, draw_mug, draw_sign, draw_table, draw_vase
 from inflate_steps import assert_sound, draw_bear, draw_disc_on_white, make, read_gltf, read_solid
 from PIL import Image, ImageDraw
@@ -26,18 +27,31 @@ def slice_level(solid, low: float, high: float) -> np.ndarray:
     return points[(points[:, 1] >= low * tall) & (points[:, 1] <= high * tall)]
 
 
-def test_a_mug_is_as_deep_as_its_body_is_wide(tmp_path):
-    solid = read_solid(make(tmp_path, draw_mug(), limit=8000).primary)
-    assert_sound(solid)
-    body_width = solid.extents[1] * 0.5 / 0.7
-    assert 0.85 < solid.extents[2] / body_width < 1.15
+@pytest.fixture(scope="module")
+def mug(tmp_path_factory) -> trimesh.Trimesh:
+    return read_solid(make(tmp_path_factory.mktemp("mug"), draw_mug(), limit=8000).primary)
 
 
-def test_the_handle_of_a_mug_is_a_side_part_and_keeps_its_hole(tmp_path):
-    solid = read_solid(make(tmp_path, draw_mug(), limit=8000).primary)
-    beside = solid.vertices[solid.vertices[:, 0] > solid.bounds[1, 0] - 0.2 * solid.extents[0]]
-    assert solid.euler_number == 0
-    assert 0.05 * solid.extents[2] < np.ptp(beside[:, 2]) < 0.45 * solid.extents[2]
+@pytest.fixture(scope="module")
+def chair(tmp_path_factory) -> trimesh.Trimesh:
+    return read_solid(make(tmp_path_factory.mktemp("chair"), draw_chair(), limit=8000).primary)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory) -> trimesh.Trimesh:
+    return read_solid(make(tmp_path_factory.mktemp("table"), draw_table(), limit=8000).primary)
+
+
+def test_a_mug_is_as_deep_as_its_body_is_wide(mug):
+    assert_sound(mug)
+    body_width = mug.extents[1] * 0.5 / 0.7
+    assert 0.85 < mug.extents[2] / body_width < 1.15
+
+
+def test_the_handle_of_a_mug_is_a_side_part_and_keeps_its_hole(mug):
+    beside = mug.vertices[mug.vertices[:, 0] > mug.bounds[1, 0] - 0.2 * mug.extents[0]]
+    assert mug.euler_number == 0
+    assert 0.05 * mug.extents[2] < np.ptp(beside[:, 2]) < 0.45 * mug.extents[2]
 
 
 def test_a_vase_is_round_at_every_height(tmp_path):
@@ -64,9 +78,9 @@ def test_ears_do_not_become_a_ring(tmp_path):
     assert np.ptp(slice_level(solid, 0.95, 1)[:, 2]) < 0.5 * solid.extents[2]
 
 
-@pytest.mark.parametrize("draw", [draw_chair, draw_table])
-def test_furniture_is_deep_and_stands_on_four_legs(tmp_path, draw):
-    solid = read_solid(make(tmp_path, draw(), limit=8000).primary)
+@pytest.mark.parametrize("name", ["chair", "table"])
+def test_furniture_is_deep_and_stands_on_four_legs(request, name):
+    solid = request.getfixturevalue(name)
     assert_sound(solid)
     assert solid.extents[2] / min(solid.extents[:2]) > 0.6
     feet = slice_level(solid, 0, 0.05)
@@ -74,20 +88,36 @@ def test_furniture_is_deep_and_stands_on_four_legs(tmp_path, draw):
     assert np.abs(feet[:, 2]).min() > 0.15 * solid.extents[2]
 
 
-def test_the_backrest_of_a_chair_stands_at_the_back(tmp_path):
-    solid = read_solid(make(tmp_path, draw_chair(), limit=8000).primary)
-    backrest = slice_level(solid, 0.8, 1)
-    assert backrest[:, 2].max() < solid.bounds[0, 2] + 0.35 * solid.extents[2]
-    seat = slice_level(solid, 0.36, 0.5)
-    assert np.ptp(seat[:, 2]) > 0.9 * solid.extents[2]
+def test_the_backrest_of_a_chair_stands_at_the_back(chair):
+    backrest = slice_level(chair, 0.8, 1)
+    assert backrest[:, 2].max() < chair.bounds[0, 2] + 0.35 * chair.extents[2]
+    seat = slice_level(chair, 0.36, 0.5)
+    assert np.ptp(seat[:, 2]) > 0.9 * chair.extents[2]
 
 
-@pytest.mark.parametrize("draw", [draw_mug, draw_chair])
-@pytest.mark.parametrize("limit", [48, 500, None])
-def test_solids_are_sound_with_few_faces_and_come_out_alike_again(tmp_path, draw, limit):
+@pytest.mark.parametrize(
+    ("draw", "limit"),
+    [
+        (draw_mug, 48),
+        (draw_chair, 500),
+        pytest.param(draw_mug, 500, marks=pytest.mark.long),
+        pytest.param(draw_mug, None, marks=pytest.mark.long),
+        pytest.param(draw_chair, 48, marks=pytest.mark.long),
+        pytest.param(draw_chair, None, marks=pytest.mark.long),
+    ],
+)
+def test_solids_come_out_alike_again(tmp_path, draw, limit):
     first, again = (make(tmp_path / name, draw(), limit=limit, pbr=True).primary for name in "ab")
     assert first.read_bytes() == again.read_bytes()
-    solid = read_solid(first)
+    assert_sound_and_small(read_solid(first), limit)
+
+
+@pytest.mark.parametrize(("draw", "limit"), [(draw_mug, 500), (draw_mug, None), (draw_chair, 48), (draw_chair, None)])
+def test_solids_are_sound_with_few_faces(tmp_path, draw, limit):
+    assert_sound_and_small(read_solid(make(tmp_path, draw(), limit=limit, pbr=True).primary), limit)
+
+
+def assert_sound_and_small(solid: trimesh.Trimesh, limit: int | None) -> None:
     assert_sound(solid)
     assert limit is None or len(solid.faces) <= limit
 
@@ -111,7 +141,7 @@ def test_a_page_of_writing_becomes_one_plaque(tmp_path):
     assert solid.extents[0] / solid.extents[1] == pytest.approx(1.6, abs=0.03)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 6, 8])
+@pytest.mark.parametrize("seed", [0, 8, *(pytest.param(seed, marks=pytest.mark.long) for seed in (2, 6))])
 def test_a_landscape_becomes_a_plaque_of_the_whole_picture(tmp_path, weights, seed):
     product = make(tmp_path, draw_hills(seed), weights=weights)
     extras = read_gltf(product.primary)["asset"]["extras"]
@@ -132,8 +162,12 @@ def paint_haze() -> Image.Image:
 
 @pytest.mark.parametrize(
     ("paint", "place"),
-    [(paint_sky, (-70, 40)), (paint_sky, (90, 130)), (paint_haze, (90, 60)), (paint_haze, (90, 130))],
-    ids=["cut on the left", "cut below", "before hills", "before hills, cut below"],
+    [
+        pytest.param(paint_sky, (-70, 40), id="cut on the left"),
+        pytest.param(paint_sky, (90, 130), id="cut below", marks=pytest.mark.long),
+        pytest.param(paint_haze, (90, 60), id="before hills", marks=pytest.mark.long),
+        pytest.param(paint_haze, (90, 130), id="before hills, cut below"),
+    ],
 )
 def test_a_single_subject_is_still_cut_out(tmp_path, weights, paint, place):
     image, bear = paint(), draw_bear(220)

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from plain import NO_TLS
+from small_gguf import WHOLE, write_small
 
 import penstock
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, ServerFailed
@@ -22,13 +23,21 @@ from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer, Serve
 MakeServer = Callable[..., LlamaServer]
 
 
+@pytest.fixture(scope="module")
+def small(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The first layers of the real weights."""
+    path = tmp_path_factory.mktemp("small") / WHOLE
+    write_small(weights / WHOLE, path)
+    return path
+
+
 @pytest.fixture
-def make(weights: Path) -> Iterator[MakeServer]:
-    """Small servers of the real weights; all are closed in the end."""
+def make(small: Path) -> Iterator[MakeServer]:
+    """Small servers; all are closed in the end."""
     made: list[LlamaServer] = []
 
     def begin(**options: Any) -> LlamaServer:
-        options = {"gguf": weights / "smollm2-135m.gguf", "context": 256, "slots": 1, "threads": 1} | options
+        options = {"gguf": small, "context": 256, "slots": 1, "threads": 1} | options
         made.append(LlamaServer(LlamaOptions(**options)))
         return made[-1]
 
@@ -213,9 +222,9 @@ def test_what_is_no_whole_gguf_fails_soon_and_hurts_nobody(make: MakeServer, wei
     assert not children()
 
 
-def test_too_little_memory_is_told_and_is_no_crash_of_ours(make: MakeServer):
+def test_too_little_memory_is_told_and_is_no_crash_of_ours(make: MakeServer, weights: Path):
     with pytest.raises(ServerFailed, match="memory"):
-        make(context=8192, slots=4, memory_mb=300).start()
+        make(gguf=weights / WHOLE, context=8192, slots=4, memory_mb=300).start()
 
 
 def test_a_start_that_takes_too_long_is_given_up(make: MakeServer):
@@ -224,8 +233,8 @@ def test_a_start_that_takes_too_long_is_given_up(make: MakeServer):
     assert not children()
 
 
-def test_closing_ends_a_start_under_way(make: MakeServer):
-    server = make(context=8192, slots=4)
+def test_closing_ends_a_start_under_way(make: MakeServer, weights: Path):
+    server = make(gguf=weights / WHOLE, context=8192, slots=4)
     with ThreadPoolExecutor(1) as threads:
         start = threads.submit(server.start)
         wait_for(children)
@@ -256,9 +265,9 @@ def test_without_the_package_it_says_what_to_install(weights: Path):
     ("name", "chosen", "penalty"),
     [("smollm2-135m", None, 1.1), ("qwen2.5-coder-1.5b", None, 1.0), ("qwen2.5-coder-1.5b", 1.3, 1.3)],
 )
-def test_the_repeat_penalty_suits_the_model_unless_it_is_chosen(make, weights, tmp_path, name, chosen, penalty):
+def test_the_repeat_penalty_suits_the_model_unless_it_is_chosen(make, small, tmp_path, name, chosen, penalty):
     gguf = tmp_path / f"{name}.gguf"
-    gguf.symlink_to(weights / "smollm2-135m.gguf")  # its settings go by the name
+    gguf.symlink_to(small)  # its settings go by the name
     server = make(gguf=gguf, repeat_penalty=chosen)
     root = server.start().removesuffix("/v1")
     told = httpx.get(f"{root}/props", headers={"authorization": f"Bearer {server.key}"}, verify=NO_TLS).json()

@@ -51,16 +51,22 @@ class Sculpture:
 
 def make_model(wish: ModelWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
     """Write `model.glb` and `preview.png` into the folder. `weights` may hold the segmenter."""
-    cv2.setNumThreads(min(count_processors(), MAX_THREADS))
-    sculpture = sculpt(wish, weights, report)
     primary, preview = folder / "model.glb", folder / "preview.png"
-    extras = {"engine": ENGINE, "mask_source": sculpture.source, "style": sculpture.style, "seed": wish.seed}
-    write_glb(primary, sculpture.shape, sculpture.skin, extras)
-    report(0.9)
+    sculpture = write_model(wish, primary, weights, report)
     picture = render(sculpture.shape, sculpture.skin)[..., ::-1]
     preview.write_bytes(cv2.imencode(".png", picture)[1].tobytes())
     report(1.0)
     return Product(primary, preview, wish.seed, sculpture.warnings)
+
+
+def write_model(wish: ModelWish, path: Path, weights: Path, report: ReportProgress) -> Sculpture:
+    """Write the model without a preview. Return it as it was written."""
+    cv2.setNumThreads(min(count_processors(), MAX_THREADS))
+    sculpture = sculpt(wish, weights, report)
+    extras = {"engine": ENGINE, "mask_source": sculpture.source, "style": sculpture.style, "seed": wish.seed}
+    write_glb(path, sculpture.shape, sculpture.skin, extras)
+    report(0.9)
+    return sculpture
 
 
 def sculpt(wish: ModelWish, weights: Path, report: ReportProgress) -> Sculpture:

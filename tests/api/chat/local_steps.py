@@ -14,6 +14,8 @@ MODEL = "smollm2-135m"
 CHAT = "/llm/chat/completions"
 SMALL = "[vendors.local]\ncontext = 1024\nthreads = 1\n"
 """One thread: several that wait for each other on a busy machine take far more of it."""
+ROOMY = "[vendors.local]\ncontext = 8192\nthreads = 1\n"
+"""With room for an answer that lasts, although a model of few layers is fast."""
 HELLO: list[Any] = [{"role": "user", "content": "Say hello."}]
 LONG = {"max_tokens": 4000, "ignore_eos": True, "stream": True}
 """More than anyone waits for."""

@@ -1,4 +1,4 @@
-"""The built-in chat model through a gateway: real weights in a real llama.cpp, asked by the SDK and without."""
+"""The built-in chat model through a gateway: its first layers in a real llama.cpp, asked by the SDK and without."""
 
 import asyncio
 import json
@@ -16,6 +16,7 @@ from conftest import Server, running
 from local_steps import CHAT, HELLO, MODEL, SMALL, TOOLS, answer, ask, asking, refuse
 from plain import NO_TLS
 from pydantic import BaseModel, Field
+from small_gguf import link_small_weights
 
 from penstock.domain.usage import ChatOutcome
 from penstock.settings.tables import load
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")  # all share one gateway, 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory, empty_store: Path, weights: Path) -> AsyncGenerator[Server]:
     folder = tmp_path_factory.mktemp("local")
+    weights = link_small_weights(weights, folder / "weights")
     shutil.copy(empty_store, folder)
     config = folder / "penstock.toml"
     config.write_text(SMALL)

@@ -7,12 +7,27 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
 from chat_wire import events_of
 from conftest import Server, Start
-from local_steps import LONG, SMALL, TOOLS, answer, ask, begin, children, refuse, unread_at, until, until_it_works
+from local_steps import (
+    LONG,
+    ROOMY,
+    SMALL,
+    TOOLS,
+    answer,
+    ask,
+    begin,
+    children,
+    refuse,
+    unread_at,
+    until,
+    until_it_works,
+)
+from small_gguf import link_small_weights
 
 from penstock.settings.tables import load
 from penstock_engines.llama.llama_server import LlamaServer
@@ -28,6 +43,17 @@ def nothing_is_left_behind() -> Iterator[None]:
         time.sleep(0.01)
 
 
+@pytest.fixture(scope="module")
+def small_weights(weights: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return link_small_weights(weights, tmp_path_factory.mktemp("small") / "weights")
+
+
+@pytest.fixture
+def start_small(start: Start, small_weights: Path) -> Start:
+    """Start gateways whose chat model has few layers."""
+    return partial(start, overrides={"weights": small_weights})
+
+
 def llama_of(server: Server) -> LlamaServer:
     """Return the chat server that the gateway uses at present."""
     found = server.gateway.offers.chat_vendors["local"].server
@@ -35,8 +61,8 @@ def llama_of(server: Server) -> LlamaServer:
     return found
 
 
-async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start: Start):
-    server = await start(SMALL + "max_concurrent = 2\n")
+async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start_small: Start):
+    server = await start_small(SMALL + "max_concurrent = 2\n")
     await answer(server)
     (child,) = children()
     os.kill(child, signal.SIGSTOP)  # neither ends while we look
@@ -50,8 +76,8 @@ async def test_beyond_what_may_wait_callers_are_told_when_to_come_back(start: St
     assert (await ask(server)).status_code == 200
 
 
-async def test_one_that_dies_takes_no_answer_for_whole_and_comes_back(start: Start):
-    server = await start(SMALL)
+async def test_one_that_dies_takes_no_answer_for_whole_and_comes_back(start_small: Start):
+    server = await start_small(ROOMY)
     streaming = await begin(server)
     (child,) = children()
     os.kill(child, signal.SIGKILL)
@@ -70,8 +96,8 @@ async def test_one_that_dies_takes_no_answer_for_whole_and_comes_back(start: Sta
 
 
 @pytest.mark.parametrize("stream", [False, True])
-async def test_a_question_that_comes_while_it_dies_is_asked_of_the_next(start: Start, stream: bool):
-    server = await start(SMALL)
+async def test_a_question_that_comes_while_it_dies_is_asked_of_the_next(start_small: Start, stream: bool):
+    server = await start_small(ROOMY)
     await answer(server)
     (child,) = children()
     os.kill(child, signal.SIGSTOP)  # what comes now waits in the system, and is never read
@@ -112,10 +138,10 @@ async def test_without_weights_it_says_what_to_do(start: Start, tmp_path: Path):
         assert str(tmp_path) not in response.text
 
 
-async def test_what_is_no_model_hurts_nobody(start: Start, tmp_path: Path):
+async def test_what_is_no_model_hurts_nobody(start_small: Start, tmp_path: Path):
     (tmp_path / "garbage.gguf").write_bytes(b"GGUF" + b"\x07" * 5000)
     models = "".join(f'[[models]]\nid = "{name}"\nvendor = "{name}"\n' for name in ("broken", "local"))
-    server = await start(f'[vendors.broken]\ntype = "local"\ngguf = "{tmp_path}/garbage.gguf"\n{SMALL}{models}')
+    server = await start_small(f'[vendors.broken]\ntype = "local"\ngguf = "{tmp_path}/garbage.gguf"\n{SMALL}{models}')
     response = await ask(server, model="broken")
     assert response.status_code == 502
     assert "`garbage.gguf` cannot be loaded" in response.json()["error"]["message"]
@@ -131,8 +157,8 @@ async def reload(server: Server, toml: str) -> None:
     await server.gateway.reload(load(config, {}, {"data": settings.data, "weights": settings.weights}))
 
 
-async def test_a_change_of_settings_lets_streams_finish(start: Start):
-    server = await start(SMALL)
+async def test_a_change_of_settings_lets_streams_finish(start_small: Start):
+    server = await start_small(ROOMY)
     streaming = await begin(server)
     (old,) = children()
     os.kill(old, signal.SIGSTOP)  # neither can end before the change, however fast it speaks

@@ -236,7 +236,7 @@ async def await_frames(server: Server, job_id: str) -> dict[str, Any]:
 async def test_jobs_side_by_side_each_come_to_their_own_end(start: Start):
     server = await start(ROOMY)
     figure, nothing = await upload(server, draw_figure()), await upload(server, png(40, 40, 8, 6))
-    films = [(await server.submit(VIDEO, prompt=text, resolution="1080p"))["id"] for text in ("waves", "rain", "snow")]
+    films = [(await server.submit(VIDEO, prompt=text))["id"] for text in ("waves", "rain", "snow")]
     models = [(await server.submit(MODEL, file=file, face_limit=500))["id"] for file in (figure, nothing, figure)]
     engines: list[int] = []
     for job_id in films:

@@ -263,7 +263,15 @@ def test_what_is_wrong_is_told_as_json_too(shell: Shell, line: str, code: int, t
 # -- a pipe that ends early
 
 
-@pytest.mark.parametrize("line", ["key list", "models show vendorb_video_31", "usage", "key list --json", "doctor"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "models show vendorb_video_31",
+        "key list --json",
+        "doctor",
+        *(pytest.param(line, marks=pytest.mark.long) for line in ("key list", "usage")),
+    ],
+)
 def test_whoever_reads_may_have_enough(shell: Shell, line: str):
     shell("key create")
     reading, writing = os.pipe()

@@ -174,20 +174,17 @@ def test_a_terminal_shows_the_first_key_once(shell: Shell):
     assert not (shell.data / "first-key").exists()
 
 
-def test_a_first_key_that_cannot_be_put_away_keeps_nobody_out(shell: Shell):
+def test_only_models_on_offer_are_in_the_welcome_and_no_key_that_cannot_be_put_away(shell: Shell):
+    """Such a key keeps nobody out."""
     (shell.data / "first-key" / "in the way").mkdir(parents=True)
-    with serving(shell) as server:
-        assert "psk_" not in server.welcome
-        made = shell.json("key create")
-        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
-
-
-def test_only_models_on_offer_are_in_the_welcome(shell: Shell):
     shell.configure('[vendors.mine]\ntype = "sim"\n[[models]]\nid = "vendorb_video_31"\nvendor = "mine"\n')
     with serving(shell) as server:
         assert len(server.curls) == 2
         assert "vendora" not in server.welcome
         assert "simulator" not in server.welcome
+        assert "psk_" not in server.welcome
+        made = shell.json("key create")
+        assert server.get("/api/v1/jobs", made["key"]).status_code == 200
 
 
 def test_a_folder_that_was_there_before_is_closed_to_others(shell: Shell):
@@ -289,21 +286,14 @@ def test_a_taken_port_is_told_and_costs_no_key(shell: Shell):
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
 def test_a_host_that_is_not_here_is_told(shell: Shell, host: str):
-    process = shell.start(f"serve --port 0 --host {host}")
-    _, told = process.communicate()
-    assert process.returncode == 2
+    told = shell(f"serve --port 0 --host {host}", code=2).stderr
     assert f"Cannot listen on {host}:0: " in told
-    assert "Traceback" not in told
 
 
 def test_a_damaged_store_stops_the_start(shell: Shell):
     shell.data.mkdir()
     (shell.data / "penstock.db").write_bytes(b"nothing that SQLite knows" * 1000)
-    process = shell.start("serve --port 0")
-    _, told = process.communicate()
-    assert process.returncode == 2
-    assert "file is not a database" in told
-    assert "Traceback" not in told
+    assert "file is not a database" in shell("serve --port 0", code=2).stderr
 
 
 def test_the_sample_picture_is_a_small_png(common_server: Serving):
