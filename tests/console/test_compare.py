@@ -9,7 +9,7 @@ import pytest
 from chromium import OpenTab, Tab
 from console_stage import DEAR_FILM, FILM, GEM, MODEL, Theatre, picture
 from plain import NO_TLS
-from playwright.sync_api import Locator, Page, Request, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from penstock.web.console import FOLDER
 
@@ -51,18 +51,6 @@ def delete(theatre: Theatre, job: str) -> None:
     headers = {"authorization": f"Bearer {theatre.account}"}
     with httpx.Client(base_url=theatre.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
         assert client.delete(f"/api/v1/jobs/{job}").is_success
-
-
-def orders_of(found: Tab) -> list[str]:
-    """The idempotency keys of the jobs that the tab orders from now on."""
-    keys: list[str] = []
-
-    def see(request: Request) -> None:
-        if request.method == "POST" and "idempotency-key" in request.headers:
-            keys.append(request.headers["idempotency-key"])
-
-    found.page.on("request", see)
-    return keys
 
 
 # -- choosing what to compare
@@ -354,7 +342,7 @@ def open_batch(found: Tab, first: str, *others: str) -> None:
 
 
 def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all(signed_in: Tab, theatre: Theatre):
-    page, orders = signed_in.page, orders_of(signed_in)
+    page, orders = signed_in.page, signed_in.orders
     make_film(theatre, "So that its usual time is known")
     signed_in.open(f"/playground/{DEAR_FILM}")
     page.get_by_role("textbox", name="Prompt", exact=True).fill("A lighthouse over several models")
@@ -386,7 +374,7 @@ def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all
 
 
 def test_a_repetition_after_lost_answers_makes_no_second_set(signed_in: Tab, theatre: Theatre):
-    page, orders = signed_in.page, orders_of(signed_in)
+    page, orders = signed_in.page, signed_in.orders
     open_batch(signed_in, DEAR_FILM, FILM)
     page.get_by_role("textbox", name="Prompt", exact=True).fill("Answers are lost")
     expect(page.get_by_label("Price of all")).to_contain_text("Together")
@@ -415,7 +403,7 @@ def test_a_repetition_after_lost_answers_makes_no_second_set(signed_in: Tab, the
 
 def test_a_refusal_is_on_its_card_and_the_others_run(open_tab: OpenTab, theatre: Theatre):
     with open_tab(402, account=theatre.account) as found:
-        page, orders = found.page, orders_of(found)
+        page, orders = found.page, found.orders
 
         def refuse(route: Route) -> None:
             is_order = "idempotency-key" in route.request.headers

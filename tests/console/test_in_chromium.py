@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from chromium import OpenTab, Tab, tab
+from chromium import OpenTab, Tab
 from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre, picture
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from penstock.web.console import FOLDER
 
@@ -71,9 +71,9 @@ def things(theatre: Theatre) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def looking(browser: Browser, theatre: Theatre, things: dict[str, str]) -> Iterator[Tab]:
+def looking(open_tab: OpenTab, theatre: Theatre, things: dict[str, str]) -> Iterator[Tab]:
     """A tab with both keys that goes from page to page."""
-    with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as found:
+    with open_tab(account=theatre.account, admin=ADMIN_KEY) as found:
         found.open("/jobs")
         found.settled()
         yield found
@@ -103,10 +103,10 @@ def test_a_page_is_accessible_fits_a_phone_and_complains_of_nothing(looking: Tab
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_in_every_look(
-    browser: Browser, theatre: Theatre, things: dict[str, str], scheme: Literal["light", "dark"], width: int
+    open_tab: OpenTab, theatre: Theatre, things: dict[str, str], scheme: Literal["light", "dark"], width: int
 ):
     found: dict[str, list[str]] = {}
-    with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as walk:
+    with open_tab(account=theatre.account, admin=ADMIN_KEY) as walk:
         walk.draw_in_3d()
         walk.page.emulate_media(color_scheme=scheme)
         walk.page.set_viewport_size({"width": width, "height": 844})
