@@ -180,46 +180,6 @@ def test_films_that_all_ended_begin_again_together(signed_in: Tab, theatre: Thea
     until_at(page, time_of(films.nth(0)), time_of(films.nth(0)))
 
 
-CAMERAS = """() => [...document.querySelectorAll('model-viewer')].map(viewer => {
-    const {theta, phi, radius} = viewer.getCameraOrbit();
-    return [theta, phi, radius, viewer.getFieldOfView()]; })"""
-
-
-def until_cameras(page: Page, began: list[list[float]], *, moved: bool) -> list[float]:
-    """Wait until both cameras stand alike, elsewhere than at the beginning or there again; returns angles and zooms.
-
-    The models differ in size: their cameras are alike if they came equally closer.
-    """
-    while True:
-        first, second = (
-            [theta, phi, radius / start[2], field / start[3]]
-            for (theta, phi, radius, field), start in zip(page.evaluate(CAMERAS), began, strict=True)
-        )
-        is_at_start = first == pytest.approx([*began[0][:2], 1, 1], abs=0.001)
-        if first == pytest.approx(second, abs=0.001) and is_at_start is not moved:
-            return first
-        page.wait_for_timeout(50)
-
-
-def test_models_turn_and_zoom_together(signed_in: Tab, theatre: Theatre):
-    signed_in.draw_in_3d()
-    page = signed_in.page
-    page.set_viewport_size(SMALL_WINDOW)
-    cards = compare(signed_in, make_gem(theatre), make_gem(theatre))
-    expect(page.locator('[data-standing="shown"]')).to_have_count(2)
-    viewers = cards.locator("model-viewer")
-    began = page.evaluate(CAMERAS)
-    viewers.nth(0).locator(".userInput").focus()
-    page.keyboard.press("ArrowRight")
-    turned = until_cameras(page, began, moved=True)
-    assert turned[0] != pytest.approx(began[0][0], abs=0.001)
-    signed_in.button("Reset view").click()
-    until_cameras(page, began, moved=False)
-    viewers.nth(1).evaluate("viewer => viewer.zoom(3)")
-    zoomed = until_cameras(page, began, moved=True)
-    assert zoomed[3] < 1
-
-
 PICTURES = """() => [...document.querySelectorAll('.compare-picture img')].map(each => each.style.transform)"""
 
 
