@@ -1,14 +1,24 @@
-"""A tab of a real Chromium that writes down what a page complains of and asks for, and looks at it with axe."""
+"""Tabs of a real Chromium that write down what a page complains of and asks for, and look at it with axe."""
 
+import base64
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request, expect
+from playwright.sync_api import (
+    Browser,
+    CDPSession,
+    ConsoleMessage,
+    Error,
+    Locator,
+    Page,
+    Request,
+    ViewportSize,
+    expect,
+)
 
 AXE = Path(__file__).parents[1] / "javascript" / "node_modules" / "axe-core" / "axe.min.js"
 SECONDS = 200
@@ -24,7 +34,7 @@ STILL = """() => Promise.allSettled(
 DRIVER_WORDS = ("GL Driver Message", "swiftshader", "rAF timed out")
 """What Chromium and the 3D viewer say of a machine without a graphics card, not of the page."""
 
-VIEWER = re.compile(r"/assets/viewer-[^/]*\.js$")
+VIEWER = "*/assets/viewer-*.js"
 STILL_VIEWER = """class StillModel extends HTMLElement {
     loaded = true;
     connectedCallback() {
@@ -50,15 +60,26 @@ class Tab:
 
     page: Page
     origin: str
+    stand_in: CDPSession
+    """Gives the viewer that draws nothing, unless the real one is to draw."""
     refusals: frozenset[int] = frozenset()
     """Statuses that this test provokes: Chromium itself reports them as errors."""
     trouble: list[str] = field(default_factory=list)
+    orders: list[str] = field(default_factory=list)
+    """The idempotency keys of the jobs that the tab has ordered."""
+    is_drawing_in_3d: bool = False
 
-    def watch(self) -> None:
-        self.page.set_default_timeout(SECONDS * 1000)
-        self.page.on("console", self._hear)
-        self.page.on("pageerror", lambda error: self.trouble.append(f"not caught: {error}"))
-        self.page.on("request", self._see)
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        listeners = {"console": self._hear, "pageerror": self._catch, "request": self._see}
+        for event, listener in listeners.items():
+            self.page.on(event, listener)  # type: ignore[arg-type]  # one name for each of its overloads
+        yield
+        for event, listener in listeners.items():
+            self.page.remove_listener(event, listener)
+
+    def _catch(self, error: Error) -> None:
+        self.trouble.append(f"not caught: {error}")
 
     def _hear(self, message: ConsoleMessage) -> None:
         told = message.text
@@ -69,10 +90,13 @@ class Tab:
     def _see(self, request: Request) -> None:
         if not request.url.startswith((f"{self.origin}/", "blob:", "data:")):
             self.trouble.append(f"left the origin: {request.url}")
+        if request.method == "POST" and "idempotency-key" in request.headers:
+            self.orders.append(request.headers["idempotency-key"])
 
     def draw_in_3d(self) -> None:
         """Show models by the real viewer from now on."""
-        self.page.context.unroute(VIEWER)
+        self.stand_in.send("Fetch.disable")
+        self.is_drawing_in_3d = True
 
     def open(self, path: str = "") -> None:
         self.page.goto(f"{self.origin}/console{path}")
@@ -106,26 +130,82 @@ class Tab:
         return self.page.evaluate(LOOK, list(rules) or None)
 
 
-@contextmanager
-def tab(
-    browser: Browser, origin: str, *refusals: int, account: str | None = None, admin: str | None = None
-) -> Iterator[Tab]:
-    """A tab of its own with these keys signed in; at its end nothing may have gone wrong in it."""
-    context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, color_scheme="light", reduced_motion="reduce", service_workers="block"
-    )
-    keys: dict[str, Any] = {"account": account, "admin": admin}
-    if account or admin:
-        context.add_init_script(f"({KEEP})({json.dumps(keys)})")
-    context.route(VIEWER, lambda route: route.fulfill(content_type="text/javascript", body=STILL_VIEWER))
-    found = Tab(context.new_page(), origin, frozenset(refusals))
-    found.watch()
-    try:
-        yield found
-        assert not found.trouble, found.trouble
-    finally:
-        context.close()
+WINDOW: Final[ViewportSize] = {"width": 1280, "height": 800}
+
+
+@dataclass
+class Tabs:
+    """Tabs for the pages of one server.
+
+    A tab is one that was closed before, without what that has stored. So it need not fetch and compile the console
+    again, which is most of the work of opening it.
+    """
+
+    browser: Browser
+    origin: str
+    free: list[tuple[Page, CDPSession]] = field(default_factory=list)
+
+    @contextmanager
+    def open(self, *refusals: int, account: str | None = None, admin: str | None = None) -> Iterator[Tab]:
+        """Open a tab with these keys signed in; at its end nothing may have gone wrong in it."""
+        page, stand_in = self.free.pop() if self.free else self._make()
+        found = Tab(page, self.origin, stand_in, frozenset(refusals))
+        keys = json.dumps({"account": account, "admin": admin})
+        is_sound = False
+        try:
+            with page.add_init_script(f"({KEEP})({keys})" if account or admin else "void 0"), found.watching():
+                yield found
+                assert not found.trouble, found.trouble
+            is_sound = not found.is_drawing_in_3d  # else the next one could find the real viewer in the cache
+        finally:
+            if is_sound:
+                self._clear(page)
+                self.free.append((page, stand_in))
+            else:
+                page.context.close()
+
+    def _make(self) -> tuple[Page, CDPSession]:
+        context = self.browser.new_context(service_workers="block")
+        page = context.new_page()
+        page.set_default_timeout(SECONDS * 1000)
+        stand_in = draw_nothing_in_3d(page)
+        self._clear(page)
+        return page, stand_in
+
+    def _clear(self, page: Page) -> None:
+        """Forget all that the tests have changed."""
+        for other in page.context.pages:
+            if other is not page:
+                other.close()
+        page.unroute_all()
+        page.goto(f"{self.origin}/console/mark.svg")  # has the console's storage, and no script
+        page.evaluate("() => { sessionStorage.clear(); localStorage.clear(); }")
+        page.context.clear_cookies()
+        page.context.clear_permissions()
+        page.emulate_media(color_scheme="light", reduced_motion="reduce")
+        page.set_viewport_size(WINDOW)
+        page.mouse.move(0, 0)
+
+
+def draw_nothing_in_3d(page: Page) -> CDPSession:
+    """Show models by a viewer that draws nothing; no `route`, which would keep Chromium from using its cache."""
+    session = page.context.new_cdp_session(page)
+    answer = {
+        "responseCode": 200,
+        "responseHeaders": [
+            {"name": "content-type", "value": "text/javascript"},
+            {"name": "cache-control", "value": "no-store"},
+        ],
+        "body": base64.b64encode(STILL_VIEWER.encode()).decode(),
+    }
+
+    def fulfill(event: dict[str, Any]) -> None:
+        session.send("Fetch.fulfillRequest", {"requestId": event["requestId"], **answer})
+
+    session.on("Fetch.requestPaused", fulfill)
+    session.send("Fetch.enable", {"patterns": [{"urlPattern": VIEWER}]})
+    return session
 
 
 OpenTab = Callable[..., AbstractContextManager[Tab]]
-"""`tab` in the Chromium and at the server of a file of tests."""
+"""`Tabs.open` in the Chromium and at the server of a file of tests."""

@@ -2,12 +2,11 @@
 
 import shutil
 from collections.abc import Generator, Iterator
-from functools import partial
 from pathlib import Path
 
 import browser as browsers
 import pytest
-from chromium import AXE, OpenTab, Tab, tab
+from chromium import AXE, OpenTab, Tab, Tabs
 from console_stage import Theatre, playing
 from playwright.sync_api import Browser, sync_playwright
 
@@ -28,14 +27,14 @@ def browser() -> Generator[Browser]:
     if not AXE.is_file():
         pytest.skip("axe-core is not here: run `make setup-dev`; it is installed in tests/javascript")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=list(browsers.FLAGS))
+        browser = playwright.chromium.launch(executable_path=found, args=[*browsers.FLAGS, "--process-per-site"])
         yield browser
         browser.close()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def open_tab(browser: Browser, theatre: Theatre) -> OpenTab:
-    return partial(tab, browser, theatre.url)
+    return Tabs(browser, theatre.url).open
 
 
 @pytest.fixture

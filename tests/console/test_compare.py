@@ -9,7 +9,7 @@ import pytest
 from chromium import OpenTab, Tab
 from console_stage import DEAR_FILM, FILM, GEM, MODEL, Theatre, picture
 from plain import NO_TLS
-from playwright.sync_api import Locator, Page, Request, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from penstock.web.console import FOLDER
 
@@ -51,18 +51,6 @@ def delete(theatre: Theatre, job: str) -> None:
     headers = {"authorization": f"Bearer {theatre.account}"}
     with httpx.Client(base_url=theatre.url, headers=headers, timeout=300, trust_env=False, verify=NO_TLS) as client:
         assert client.delete(f"/api/v1/jobs/{job}").is_success
-
-
-def orders_of(found: Tab) -> list[str]:
-    """The idempotency keys of the jobs that the tab orders from now on."""
-    keys: list[str] = []
-
-    def see(request: Request) -> None:
-        if request.method == "POST" and "idempotency-key" in request.headers:
-            keys.append(request.headers["idempotency-key"])
-
-    found.page.on("request", see)
-    return keys
 
 
 # -- choosing what to compare
@@ -192,46 +180,6 @@ def test_films_that_all_ended_begin_again_together(signed_in: Tab, theatre: Thea
     until_at(page, time_of(films.nth(0)), time_of(films.nth(0)))
 
 
-CAMERAS = """() => [...document.querySelectorAll('model-viewer')].map(viewer => {
-    const {theta, phi, radius} = viewer.getCameraOrbit();
-    return [theta, phi, radius, viewer.getFieldOfView()]; })"""
-
-
-def until_cameras(page: Page, began: list[list[float]], *, moved: bool) -> list[float]:
-    """Wait until both cameras stand alike, elsewhere than at the beginning or there again; returns angles and zooms.
-
-    The models differ in size: their cameras are alike if they came equally closer.
-    """
-    while True:
-        first, second = (
-            [theta, phi, radius / start[2], field / start[3]]
-            for (theta, phi, radius, field), start in zip(page.evaluate(CAMERAS), began, strict=True)
-        )
-        is_at_start = first == pytest.approx([*began[0][:2], 1, 1], abs=0.001)
-        if first == pytest.approx(second, abs=0.001) and is_at_start is not moved:
-            return first
-        page.wait_for_timeout(50)
-
-
-def test_models_turn_and_zoom_together(signed_in: Tab, theatre: Theatre):
-    signed_in.draw_in_3d()
-    page = signed_in.page
-    page.set_viewport_size(SMALL_WINDOW)
-    cards = compare(signed_in, make_gem(theatre), make_gem(theatre))
-    expect(page.locator('[data-standing="shown"]')).to_have_count(2)
-    viewers = cards.locator("model-viewer")
-    began = page.evaluate(CAMERAS)
-    viewers.nth(0).locator(".userInput").focus()
-    page.keyboard.press("ArrowRight")
-    turned = until_cameras(page, began, moved=True)
-    assert turned[0] != pytest.approx(began[0][0], abs=0.001)
-    signed_in.button("Reset view").click()
-    until_cameras(page, began, moved=False)
-    viewers.nth(1).evaluate("viewer => viewer.zoom(3)")
-    zoomed = until_cameras(page, began, moved=True)
-    assert zoomed[3] < 1
-
-
 PICTURES = """() => [...document.querySelectorAll('.compare-picture img')].map(each => each.style.transform)"""
 
 
@@ -354,7 +302,7 @@ def open_batch(found: Tab, first: str, *others: str) -> None:
 
 
 def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all(signed_in: Tab, theatre: Theatre):
-    page, orders = signed_in.page, orders_of(signed_in)
+    page, orders = signed_in.page, signed_in.orders
     make_film(theatre, "So that its usual time is known")
     signed_in.open(f"/playground/{DEAR_FILM}")
     page.get_by_role("textbox", name="Prompt", exact=True).fill("A lighthouse over several models")
@@ -386,7 +334,7 @@ def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all
 
 
 def test_a_repetition_after_lost_answers_makes_no_second_set(signed_in: Tab, theatre: Theatre):
-    page, orders = signed_in.page, orders_of(signed_in)
+    page, orders = signed_in.page, signed_in.orders
     open_batch(signed_in, DEAR_FILM, FILM)
     page.get_by_role("textbox", name="Prompt", exact=True).fill("Answers are lost")
     expect(page.get_by_label("Price of all")).to_contain_text("Together")
@@ -415,7 +363,7 @@ def test_a_repetition_after_lost_answers_makes_no_second_set(signed_in: Tab, the
 
 def test_a_refusal_is_on_its_card_and_the_others_run(open_tab: OpenTab, theatre: Theatre):
     with open_tab(402, account=theatre.account) as found:
-        page, orders = found.page, orders_of(found)
+        page, orders = found.page, found.orders
 
         def refuse(route: Route) -> None:
             is_order = "idempotency-key" in route.request.headers

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from chromium import OpenTab, Tab
-from console_stage import ADMIN_KEY, FILM, GEM, MODEL, Theatre
+from console_stage import ADMIN_KEY, FILM, MODEL, Theatre
 from playwright.sync_api import Locator, Page, Route, expect
 
 from penstock.web.console import FOLDER
@@ -143,15 +143,6 @@ def test_the_administrator_finds_the_way_to_an_accounts_pages(open_tab: OpenTab,
 
 
 # -- what a page shows at once, and after a reload
-
-
-def test_the_page_of_a_3d_job_opens_its_viewer_at_once(signed_in: Tab, theatre: Theatre):
-    signed_in.draw_in_3d()
-    order = {"model": GEM, "input": [{"params": {}}]}
-    job = theatre.finish(theatre.call("POST", "/model/v1/generation", order)["id"])
-    signed_in.page.set_viewport_size(SMALL_WINDOW)
-    signed_in.open(f"/jobs/{job['id']}")
-    expect(signed_in.page.locator("model-viewer")).to_have_js_property("loaded", value=True)
 
 
 def test_a_reload_keeps_the_thumbnails_of_films(newcomer: Tab, theatre: Theatre):

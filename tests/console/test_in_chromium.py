@@ -5,13 +5,12 @@ import gzip
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Literal
 
 import pytest
-from chromium import OpenTab, Tab, tab
+from chromium import OpenTab, Tab
 from console_stage import ADMIN_KEY, CHAT, DEAR_FILM, FILM, GEM, MODEL, SLOW_CHAT, Theatre, picture
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from penstock.web.console import FOLDER
 
@@ -71,9 +70,9 @@ def things(theatre: Theatre) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def looking(browser: Browser, theatre: Theatre, things: dict[str, str]) -> Iterator[Tab]:
+def looking(open_tab: OpenTab, theatre: Theatre, things: dict[str, str]) -> Iterator[Tab]:
     """A tab with both keys that goes from page to page."""
-    with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as found:
+    with open_tab(account=theatre.account, admin=ADMIN_KEY) as found:
         found.open("/jobs")
         found.settled()
         yield found
@@ -103,10 +102,10 @@ def test_a_page_is_accessible_fits_a_phone_and_complains_of_nothing(looking: Tab
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_every_page_in_every_look(
-    browser: Browser, theatre: Theatre, things: dict[str, str], scheme: Literal["light", "dark"], width: int
+    open_tab: OpenTab, theatre: Theatre, things: dict[str, str], scheme: Literal["light", "dark"], width: int
 ):
     found: dict[str, list[str]] = {}
-    with tab(browser, theatre.url, account=theatre.account, admin=ADMIN_KEY) as walk:
+    with open_tab(account=theatre.account, admin=ADMIN_KEY) as walk:
         walk.draw_in_3d()
         walk.page.emulate_media(color_scheme=scheme)
         walk.page.set_viewport_size({"width": width, "height": 844})
@@ -208,45 +207,6 @@ def test_stopping_keeps_what_came_and_ends_the_work_upstream(signed_in: Tab, the
     expect(answer).to_contain_text("stopped")
     expect(signed_in.button("Again")).to_be_visible()
     theatre.until_upstream("gone", gone + 1)
-
-
-SMALL_WINDOW = {"width": 720, "height": 480}
-"""For 3D, of which a machine without a graphics card works out every pixel."""
-
-
-def test_a_picture_becomes_a_model_that_can_be_turned(signed_in: Tab):
-    signed_in.draw_in_3d()
-    page = signed_in.page
-    page.set_viewport_size(SMALL_WINDOW)
-    signed_in.open(f"/playground/{MODEL}")
-    page.get_by_label("Picture file").set_input_files(picture())
-    expect(page.get_by_label("Price")).to_be_visible()
-    signed_in.button("Generate").click()
-    viewer = page.get_by_label("Results").locator("model-viewer")
-    expect(viewer).to_have_js_property("loaded", value=True)
-    expect(page.locator('[data-standing="shown"]')).to_be_visible()
-    page.get_by_role("switch", name="Wireframe").check()
-    before = viewer.evaluate("viewer => viewer.getCameraOrbit().theta")
-    viewer.locator(".userInput").focus()
-    page.keyboard.press("ArrowRight")
-    page.wait_for_function(
-        "before => document.querySelector('model-viewer').getCameraOrbit().theta !== before", arg=before
-    )
-    assert signed_in.look() == []
-
-
-@pytest.mark.parametrize("packing", ["draco", "meshopt", "ktx2"])
-def test_a_compressed_model_is_unpacked_by_decoders_of_this_server(
-    signed_in: Tab, things: dict[str, str], packing: str
-):
-    signed_in.draw_in_3d()
-    model = (Path(__file__).parent / f"packed_{packing}.glb").read_bytes()
-    page = signed_in.page
-    page.set_viewport_size(SMALL_WINDOW)
-    page.route("**/api/v1/assets/**.glb**", lambda route: route.fulfill(body=model, content_type="model/gltf-binary"))
-    with page.expect_worker(lambda worker: packing.replace("ktx2", "basis") in worker.url):
-        signed_in.open(f"/jobs/{things['model']}")
-    expect(page.locator('[data-standing="shown"]')).to_be_visible()
 
 
 def test_a_film_is_made_and_plays(signed_in: Tab):

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from chromium import OpenTab, Tab
 from console_stage import CHAT, FILM, MODEL, SLOW_CHAT, Theatre, picture
-from playwright.sync_api import Request, Route, expect
+from playwright.sync_api import Route, expect
 
 from penstock.web.console import FOLDER
 
@@ -16,20 +16,8 @@ pytestmark = pytest.mark.skipif(not (FOLDER / "index.html").is_file(), reason="T
 # -- the playground
 
 
-def orders_of(found: Tab) -> list[str]:
-    """The idempotency keys of the jobs that the tab orders from now on."""
-    keys: list[str] = []
-
-    def see(request: Request) -> None:
-        if request.method == "POST" and "idempotency-key" in request.headers:
-            keys.append(request.headers["idempotency-key"])
-
-    found.page.on("request", see)
-    return keys
-
-
 def test_a_double_click_makes_one_job_and_a_press_after_it_another(signed_in: Tab):
-    page, orders = signed_in.page, orders_of(signed_in)
+    page, orders = signed_in.page, signed_in.orders
     signed_in.open(f"/playground/{FILM}")
     page.get_by_role("textbox", name="Prompt", exact=True).fill("A hasty hand")
     generate, cards = signed_in.button("Generate"), page.get_by_label("Results").locator("[aria-label^='Job ']")
@@ -65,7 +53,7 @@ def test_an_answer_that_is_left_by_loading_the_page_again_does_not_look_whole(si
 
 def test_a_prompt_that_is_too_long_is_not_cut_and_says_by_how_much(open_tab: OpenTab, theatre: Theatre):
     with open_tab(400, account=theatre.account) as found:
-        page, orders = found.page, orders_of(found)
+        page, orders = found.page, found.orders
         found.open(f"/playground/{FILM}")
         prompt = page.get_by_role("textbox", name="Prompt", exact=True)
         prompt.focus()
