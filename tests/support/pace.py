@@ -1,8 +1,11 @@
 """How the tests are kept fast: in memory, in which order, and without searches for garbage that is none."""
 
 import gc
+import os
 import shutil
 import tempfile
+from collections.abc import Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +13,7 @@ import pytest
 from memory import find_memory
 
 TESTS: Final = Path(__file__).parents[1]
-FIRST: Final = (
+WAITING: Final = (
     "crash/",
     "faults/",
     "dispatch/",
@@ -20,7 +23,9 @@ FIRST: Final = (
     "api/chat/test_local_trouble.py",
     "api/chat/test_local_chat.py",
 )
-"""What takes longest, mostly by waiting. Begun first, and one after the other, none is left over at the end."""
+"""What takes longest, mostly by waiting. One process begins with it, and none of it is left over at the end."""
+BROWSING: Final = "console/"
+"""What two other processes begin with: each that runs any of it starts a browser."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -33,12 +38,38 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items.sort(key=_rank)
+    items[:] = _deal(items, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _deal(items: Sequence[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Order the tests so that each process, which begins with an equal part of them, begins with what takes long."""
+    waiting = sorted((item for item in items if _rank(item) < len(WAITING)), key=_rank)
+    browsing = [item for item in items if _name(item).startswith(BROWSING)]
+    early = {id(item) for item in (*waiting, *browsing)}
+    rest = iter([item for item in items if id(item) not in early])
+    half = _end_of_file(browsing, len(browsing) // 2)
+    lanes = [waiting, browsing[:half], browsing[half:]]
+    dealt: list[pytest.Item] = []
+    end = 0
+    for place in range(processes):
+        end += (len(items) - end) // (processes - place)  # as pytest-xdist divides them
+        dealt += [item for lane in lanes[place::processes] for item in lane]
+        dealt += islice(rest, max(0, end - len(dealt)))
+    return [*dealt, *rest]
+
+
+def _end_of_file(items: Sequence[pytest.Item], place: int) -> int:
+    """Return the first place from this one on at which another file begins."""
+    return next((at for at in range(place, len(items)) if items[at].path != items[at - 1].path), len(items))
+
+
+def _name(item: pytest.Item) -> str:
+    return item.path.relative_to(TESTS).as_posix()
 
 
 def _rank(item: pytest.Item) -> int:
-    name = item.path.relative_to(TESTS).as_posix()
-    return next((number for number, begin in enumerate(FIRST) if name.startswith(begin)), len(FIRST))
+    name = _name(item)
+    return next((number for number, begin in enumerate(WAITING) if name.startswith(begin)), len(WAITING))
 
 
 def pytest_collection_finish() -> None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+NAMES = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 FOLDER = Path(__file__).parents[2] / ".cache" / "browser"
 UNPACKED = FOLDER / "chromium"
 FLAGS = (
@@ -28,7 +28,8 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
 )
 """It asks nobody for anything by itself, and draws 3D without a graphics card."""
-PACKAGE = "chromium"
+PACKAGE = "chromium-headless-shell"
+"""Chromium without its window: it takes three quarters of the CPU."""
 PATIENCE_SECONDS = 300
 
 
