@@ -28,6 +28,9 @@ AUDIT_EVERY: Final = 200
 """Commits between two audits of the whole ledger."""
 INNOCENT_ERRORS: Final = frozenset({"internal_error"})
 """Errors that say that the gateway itself failed. No fault of a process may cause one."""
+NEW_EVENTS: Final = (
+    "SELECT position, account_id, job_id, sequence, type, document FROM events WHERE position > %s ORDER BY position"
+)
 BAD_ENDINGS: Final = ("failed", "filtered", "no_output", "corrupt", "never")
 """Endings of an order without a usable result."""
 
@@ -71,11 +74,8 @@ class Invariants:
 
     def check_commit(self) -> None:
         """Check the events that a commit has written, and now and then the ledger."""
-        rows = self._store.ask(
-            "SELECT position, account_id, job_id, sequence, type, document FROM events WHERE position > %s "
-            "ORDER BY position",
-            self._position,
-        )
+        written = self._store.take_written()
+        rows = self._store.ask(NEW_EVENTS, self._position) if "events" in written else ()
         events: list[tuple[Job, State | None]] = []
         for position, account_id, subject, sequence, kind, document in rows:
             self._position = position
@@ -89,7 +89,7 @@ class Invariants:
         if self._store.has_doubt:  # workers share it
             self.claim_rules.check_events(events)
             self.claim_rules.check_commit()
-        self.money.check()
+        self.money.check(written, [job for job, _ in events])
         for check in self.commit_checks:
             check()
         if self._store.commits % AUDIT_EVERY == 0:
@@ -120,6 +120,7 @@ class Invariants:
 
     def audit(self) -> None:
         """Check that the ledger, the holds and the balances agree."""
+        self.money.check()
         problems, _ = self._store.transact(ledger_audit.check, commit=False)
         for problem in problems:
             self._world.violate("the ledger is right", problem)

@@ -1,8 +1,11 @@
 """The shared store: the real SQL, run one transaction at a time, with faults at every step of a write."""
 
 import asyncio
+import re
+import sqlite3
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import Any, Concatenate, Final
 
@@ -16,6 +19,7 @@ from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store import connect
 from penstock.store.database import RUNG, Database, P, T
 from penstock.store.signals import Signals
+from penstock.store.sqlite.database import CACHED_STATEMENTS
 from penstock.store.tables import metadata
 
 QUERY_SECONDS: Final = 0.001
@@ -42,10 +46,20 @@ READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death
 BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
 
 
+TABLES: Final = frozenset(metadata.tables)
+
+
+@cache
+def _in_sqlite(statement: str) -> str:
+    return statement.replace("%s", "?").replace("%%", "%")
+
+
 @cache
 def _make_engine(url: str) -> Engine:
     """Return the engine of all worlds: it keeps their compiled statements, and a connection for none of them."""
-    return create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
+    is_file = url.startswith("sqlite")
+    options = {"cached_statements": CACHED_STATEMENTS, "factory": _NotingConnection} if is_file else {}
+    return create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=options)
 
 
 class SharedStore(ABC):
@@ -92,6 +106,10 @@ class SharedStore(ABC):
         """Return whether the last transaction may have changed a row."""
         return True
 
+    def take_written(self) -> AbstractSet[str]:
+        """Return the tables that may have been changed since the last call."""
+        return TABLES
+
     @abstractmethod
     def close(self) -> None:
         """Forget the database."""
@@ -112,6 +130,47 @@ class SharedStore(ABC):
                 each.loop.call_later(seconds, each.signals.ring, topics)
 
 
+WRITES: Final = re.compile(r"\b(?:INSERT\s+(?:OR\s+\w+\s+)?INTO|UPDATE|DELETE\s+FROM)\s+(\w+)", re.IGNORECASE)
+
+
+@cache
+def _tables_of(statement: str) -> frozenset[str]:
+    """Return the tables that a statement changes."""
+    return frozenset(name.lower() for name in WRITES.findall(statement))
+
+
+class _NotingCursor(sqlite3.Cursor):
+    """Notes which tables are changed."""
+
+    connection: "_NotingConnection"
+
+    def execute(self, sql: str, parameters: Any = (), /) -> "_NotingCursor":
+        self.connection.written |= _tables_of(sql)
+        super().execute(sql, parameters)
+        return self
+
+    def executemany(self, sql: str, parameters: Any, /) -> "_NotingCursor":
+        self.connection.written |= _tables_of(sql)
+        super().executemany(sql, parameters)
+        return self
+
+
+class _NotingConnection(sqlite3.Connection):
+    """Notes which tables were changed since someone looked."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.written: set[str] = set()
+
+    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
+        if tables := _tables_of(sql):
+            self.written |= tables
+        return super().execute(sql, parameters)
+
+    def cursor(self, factory: Any = _NotingCursor) -> Any:
+        return super().cursor(factory)
+
+
 class SqliteStore(SharedStore):
     """A file of SQLite, kept in memory."""
 
@@ -123,11 +182,13 @@ class SqliteStore(SharedStore):
         self.driver.isolation_level = None
         self.driver.deserialize(template)
         self._changes = 0
+        self._written: set[str] = set()
 
     def transact(self, function: Callable[[Connection], T], *, commit: bool) -> tuple[T, set[str]]:
         """Run a transaction."""
         topics: set[str] = set()
         self.connection.info[RUNG] = topics
+        written = self.driver.written = set()
         self.driver.execute("BEGIN")
         try:
             result = function(self.connection)
@@ -136,11 +197,18 @@ class SqliteStore(SharedStore):
                 self.driver.execute("ROLLBACK")
             raise
         self.driver.execute("COMMIT" if commit else "ROLLBACK")
+        if commit:
+            self._written |= written
         return result, topics
 
     def ask(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """Return the rows of a query."""
-        return self.driver.execute(statement.replace("%s", "?"), values).fetchall()
+        return self.driver.execute(_in_sqlite(statement), values).fetchall()
+
+    def take_written(self) -> AbstractSet[str]:
+        """Return the tables that were changed since the last call."""
+        written, self._written = self._written, set()
+        return written
 
     def has_changed(self) -> bool:
         """Return whether rows were written since the last call."""

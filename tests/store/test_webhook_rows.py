@@ -20,6 +20,7 @@ from penstock.domain.events import BUDGET_EVENT, EventType
 from penstock.domain.jobs import Job
 from penstock.domain.webhooks import DeliveryAttempt, Endpoint, PendingDelivery, Status, new_secret, own_id
 from penstock.fairness.webhook_slots import ENDPOINT_PLACES, Candidate, Plan, SlotUsage, WebhookSlots
+from penstock.store import sql
 from penstock.store.database import RUNG, Database
 from penstock.store.queries.jobs import event_rows, job_rows
 from penstock.store.queries.webhooks import delivery_rows, webhook_rows
@@ -308,10 +309,10 @@ async def test_a_claim_walks_past_a_backlog_by_an_index(database):
         if connection.dialect.name == "postgresql":
             connection.execute(text("SET LOCAL enable_seqscan = off"))  # the table is too small for indexes
         plans: list[str] = []
-        for query in (delivery_rows._FEW_DUE, delivery_rows._HEADS):  # no public surface shows plans
-            said = query.params(now=NOW, full=["x"]).compile(connection, compile_kwargs={"literal_binds": True})
+        # No public surface shows plans.
+        for query, *values in ((delivery_rows._FEW_DUE, NOW), (delivery_rows._HEADS, NOW, 1)):
             word = "EXPLAIN QUERY PLAN" if connection.dialect.name == "sqlite" else "EXPLAIN"
-            rows = connection.exec_driver_sql(f"{word} {said}".replace("%", "%%")).all()
+            rows = sql.run(connection, f"{word} {query}", *values)
             plans.append("\n".join(str(row[-1]) for row in rows))
         return plans
 

@@ -2,9 +2,11 @@
 
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Float, func, literal, literal_column
+from sqlalchemy import ColumnElement, Connection, Float, func, literal_column
 
-NOW: Final = literal_column("extract(epoch FROM clock_timestamp())::double precision", Float)
+NOW_TEXT: Final = "extract(epoch FROM clock_timestamp())::double precision"
+NOW: Final = literal_column(NOW_TEXT, Float)
+"""The current time of PostgreSQL."""
 
 
 def not_after(connection: Connection, moment: Any) -> Any:
@@ -18,8 +20,3 @@ def has_passed(connection: Connection, moment: ColumnElement[Any], now: float) -
     A machine whose clock is fast ends no other's lease.
     """
     return moment <= not_after(connection, now)
-
-
-def current(connection: Connection, now: float) -> ColumnElement[Any]:
-    """Return the current time of the store. A file has the machine's own."""
-    return literal(now, Float) if connection.dialect.name == "sqlite" else NOW

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from sqlalchemy import Connection, Table
 
 LOCKING = " FOR UPDATE"
+SKIPPING = " FOR UPDATE SKIP LOCKED"
+"""For PostgreSQL only: locks rows, except those that another transaction has locked."""
 
 
 def mark(connection: Connection) -> str:
@@ -26,20 +28,24 @@ def _translate(statement: str, *, to_sqlite: bool) -> str:
 
 def run(connection: Connection, statement: str, *values: Any) -> Sequence[tuple[Any, ...]]:
     """Run a statement with a `?` for each value and return its rows. A final FOR UPDATE is for PostgreSQL only."""
-    dialect, driver = connection.dialect, connection.connection
+    dialect, driver = connection.dialect, cast("Any", connection.connection.driver_connection)
     to_sqlite = dialect.name == "sqlite"
     statement = _translate(statement, to_sqlite=to_sqlite)
     if not connection.in_transaction():
         connection.begin()  # SQLAlchemy does not see the driver's statements
-    cursor: Any = driver.cursor() if to_sqlite else dialect.loaded_dbapi.RawCursor(driver.driver_connection)
+    cursor: Any = None
     try:
-        cursor.execute(statement, values if to_sqlite else _without_nul(values))
+        if to_sqlite:
+            return driver.execute(statement, values).fetchall()
+        cursor = dialect.loaded_dbapi.RawCursor(driver)
+        cursor.execute(statement, _without_nul(values))
         return cursor.fetchall() if cursor.description else []
     except dialect.loaded_dbapi.Error as error:
         # The only way to SQLAlchemy's error handling, which detects and drops lost connections.
         connection._handle_dbapi_exception(error, statement, values, cursor, None)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     finally:
-        cursor.close()
+        if cursor is not None:
+            cursor.close()
 
 
 def _without_nul(values: tuple[Any, ...]) -> tuple[Any, ...]:

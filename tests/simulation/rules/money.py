@@ -1,8 +1,10 @@
 """Rules of money, checked after every commit by raw SQL: holds follow open work, and balances follow both."""
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from simulation.store import SharedStore
+from simulation.store import TABLES, SharedStore
 from simulation.world import World
 
 from penstock.domain.jobs import Job
@@ -21,7 +23,10 @@ WORK_WITHOUT_HOLD: Final = """
 SELECT j.id FROM jobs j WHERE j.done = 0
 AND NOT EXISTS (SELECT 1 FROM ledger l WHERE l.subject = j.id AND l.kind = 'hold')
 """
-ENTRIES: Final = "SELECT COUNT(*), COALESCE(SUM(amount), 0) FROM ledger"
+ENTRIES: Final = """
+SELECT COUNT(*), COALESCE(SUM(amount), 0), (SELECT COUNT(*) FROM purses), (SELECT COALESCE(SUM(spent), 0) FROM purses)
+FROM ledger
+"""
 SPENT: Final = """
 SELECT p.owner, p.spent,
     COALESCE(SUM(CASE l.kind WHEN 'settle' THEN l.amount WHEN 'refund' THEN -l.amount ELSE 0 END), 0)
@@ -40,23 +45,39 @@ class MoneyRules:
     def __init__(self, world: World, store: SharedStore) -> None:
         self._world = world
         self._store = store
-        self._entries: tuple[int, int] | None = None
+        self._entries: tuple[int, ...] | None = None
         self._unknown: set[str] = set()
         """Jobs of which nobody knows whether the vendor charges them: their money stays held."""
 
-    def check(self) -> None:
-        """Check what must hold after any commit."""
+    def check(self, written: AbstractSet[str] = TABLES, jobs: Sequence[Job] = ()) -> None:
+        """Check what must hold after any commit. `written` are the tables it may have changed, `jobs` those of events.
+
+        A change of a job in the midst of its life, checked by `check_job`, concerns no other row.
+        """
+        if written & {"purses", "holds"}:
+            self._check_balances()
+        is_begun_or_done = not jobs or any(job.sequence == 1 or job.done for job in jobs)
+        if written & {"holds", "ledger"} or ("jobs" in written and is_begun_or_done):
+            self._check_holds()
+        if written & {"purses", "ledger"}:
+            self._check_spent()
+
+    def _check_balances(self) -> None:
         for owner, period, spent, held, most, sums in self._store.ask(BALANCES):
             what = f"{owner} {period}: spent {spent}, held {held} of {most}, holds {sums}"
             self._world.violate("held money is the sum of holds, and no cap is passed", what)
+
+    def _check_holds(self) -> None:
         for (subject,) in self._store.ask(HOLDS_OF_NOTHING):
             if subject not in self._unknown:
                 self._world.violate("money is held for open work only", subject)
         for (subject,) in self._store.ask(WORK_WITHOUT_HOLD):
             self._world.violate("open work holds its price", subject)
-        [(count, total)] = self._store.ask(ENTRIES)
-        if self._entries != (count, total):
-            self._entries = count, total
+
+    def _check_spent(self) -> None:
+        [entries] = self._store.ask(ENTRIES)
+        if self._entries != entries:
+            self._entries = entries
             for owner, spent, sums in self._store.ask(SPENT):
                 if spent != sums:
                     self._world.violate("spent money is the sum of the ledger", f"{owner}: {spent} and {sums}")

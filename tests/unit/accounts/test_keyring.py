@@ -33,7 +33,11 @@ class Desk:
 
     def __post_init__(self) -> None:
         self.keyring = Keyring(self.database, SECRET, lambda: self.now, lambda: self.now)
-        event.listen(self.database.engine, "before_cursor_execute", lambda *told: self.questions.append(told[2]))
+        event.listen(self.database.engine, "checkout", lambda driver, *_: driver.set_trace_callback(self._note))
+
+    def _note(self, statement: str) -> None:
+        if "FROM keys" in statement:
+            self.questions.append(statement)
 
     async def issue(self, **fields: Any) -> tuple[str, ApiKey]:
         public_id, secret = api_keys.make(SECRET)

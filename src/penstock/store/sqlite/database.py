@@ -26,6 +26,8 @@ MAX_QUEUED_WRITES: Final = 4096
 MAX_QUEUED_READS: Final = 20_000
 MAX_BATCH: Final = 128
 READERS: Final = 3
+CACHED_STATEMENTS: Final = 512
+"""Compiled statements that a connection keeps: more than there are. To compile one takes longer than to run it."""
 PATIENCE_SECONDS: Final = 5.0
 """The longest wait for writers of other processes."""
 WATCH_SECONDS: Final = 0.05
@@ -91,7 +93,7 @@ def open_file(path: Path) -> Engine:
         URL.create("sqlite", database=str(path)),
         poolclass=QueuePool,
         pool_size=READERS + 1,
-        connect_args={"check_same_thread": False},
+        connect_args={"check_same_thread": False, "cached_statements": CACHED_STATEMENTS},
         isolation_level="AUTOCOMMIT",
     )
     event.listen(engine, "connect", _prepare)

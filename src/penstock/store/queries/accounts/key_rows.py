@@ -3,7 +3,7 @@
 import secrets as randomness
 from collections.abc import Sequence
 from itertools import groupby
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, tuple_, update
@@ -12,7 +12,7 @@ from penstock.domain.api_keys import ApiKey, Limits, Scope, hash_secret
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.ids import new_id
 from penstock.store import sql
-from penstock.store.tables import accounts, budgets, keys, secrets, storage
+from penstock.store.tables import accounts, keys, secrets
 
 ADMINISTRATOR = "administrator"
 LIMITS = tuple(Limits.__dataclass_fields__)
@@ -85,49 +85,54 @@ def _limits(limits: Limits) -> dict[str, int | None]:
     return {name: getattr(limits, name) for name in LIMITS}
 
 
-def _key(rows: Sequence[Any]) -> ApiKey:
+def _key(rows: Sequence[tuple[Any, ...]]) -> ApiKey:
     """Return a key, given a row for each of its budgets."""
-    fields: dict[str, Any] = rows[0]._asdict()
+    fields: dict[str, Any] = dict(zip(_NAMES, rows[0], strict=False))
     fields["models"] = frozenset(fields["models"].split())
     fields["scopes"] = frozenset(Scope(name) for name in fields["scopes"].split())
     fields["limits"] = Limits(**{name: fields.pop(name) for name in LIMITS})
     fields["account_limits"] = Limits(**{name: fields.pop(f"account_{name}") for name in LIMITS})
-    for name in _BUDGET:
-        del fields[f"budget_{name}"]
-    caps = tuple(_budget(*(getattr(row, f"budget_{name}") for name in _BUDGET)) for row in rows if row.budget_owner)
+    caps = tuple(_budget(*row[len(_NAMES) :]) for row in rows if row[len(_NAMES)] is not None)
     return ApiKey(**fields, budgets=caps)
 
 
-_BUDGET = ("owner", "period", "cap", "time_zone")
-_all = (
-    select(
-        keys,
-        accounts.c.name.label("account"),
-        *(accounts.c[name].label(f"account_{name}") for name in (*LIMITS, "closed_at")),
-        storage.c.quota.label("storage_quota"),
-        *(budgets.c[name].label(f"budget_{name}") for name in _BUDGET),
-    )
-    .join(accounts, accounts.c.id == keys.c.account_id)
-    .outerjoin(storage, storage.c.account_id == keys.c.account_id)
-    .outerjoin(budgets, budgets.c.owner.in_((keys.c.lineage, keys.c.account_id)))
-    .order_by(keys.c.created_at, keys.c.public_id, budgets.c.owner, budgets.c.period)
+_OF_KEY = tuple(column.name for column in keys.columns)
+_OF_ACCOUNT = (*LIMITS, "closed_at")
+_NAMES = (*_OF_KEY, "account", *(f"account_{name}" for name in _OF_ACCOUNT), "storage_quota")
+"""The columns of a key. Those of a budget follow."""
+_COLUMNS = [
+    *(f"keys.{name}" for name in _OF_KEY),
+    *(f"accounts.{name}" for name in ("name", *_OF_ACCOUNT)),
+    "storage.quota",
+    *(f"budgets.{name}" for name in ("owner", "period", "cap", "time_zone")),
+]
+_ALL = (
+    f"SELECT {', '.join(_COLUMNS)} FROM keys JOIN accounts ON accounts.id = keys.account_id "  # noqa: S608  constant text
+    "LEFT JOIN storage ON storage.account_id = keys.account_id "
+    "LEFT JOIN budgets ON budgets.owner IN (keys.lineage, keys.account_id)"
 )
+_ORDER = " ORDER BY keys.created_at, keys.public_id, budgets.owner, budgets.period"
+_GET = f"{_ALL} WHERE keys.public_id = ?{_ORDER}"
+_SEVERAL = f"{_ALL} WHERE keys.public_id IN"
 
 
 def get(connection: Connection, public_id: str) -> ApiKey | None:
     """Return a key by its public id."""
-    rows = connection.execute(_all.where(keys.c.public_id == public_id)).all()
+    rows = sql.run(connection, _GET, public_id)
     return _key(rows) if rows else None
 
 
 def get_all(connection: Connection, public_ids: Sequence[str]) -> list[ApiKey]:
     """Return the keys of these public ids."""
-    return _group(connection.execute(_all.where(keys.c.public_id.in_(public_ids))).all())
+    if not public_ids:
+        return []
+    statement, *values = sql.among(_SEVERAL, public_ids)
+    return _group(sql.run(connection, statement + _ORDER, *values))
 
 
 def list_all(connection: Connection) -> Sequence[ApiKey]:
     """Return every key, oldest first."""
-    return _group(connection.execute(_all).all())
+    return _group(sql.run(connection, _ALL + _ORDER))
 
 
 def page(connection: Connection, account_id: str | None, before: str | None, limit: int) -> list[ApiKey] | None:
@@ -142,7 +147,7 @@ def page(connection: Connection, account_id: str | None, before: str | None, lim
             return None
         query = query.where(tuple_(*place) < tuple_(*begin))
     wanted = list(connection.execute(query).scalars())
-    return _group(connection.execute(_all.where(keys.c.public_id.in_(wanted))).all())[::-1]
+    return get_all(connection, wanted)[::-1]
 
 
 def is_empty(connection: Connection) -> bool:
@@ -150,8 +155,8 @@ def is_empty(connection: Connection) -> bool:
     return connection.execute(select(keys.c.public_id).limit(1)).first() is None
 
 
-def _group(rows: Sequence[Any]) -> list[ApiKey]:
-    return [_key(list(found)) for _, found in groupby(rows, attrgetter("public_id"))]
+def _group(rows: Sequence[tuple[Any, ...]]) -> list[ApiKey]:
+    return [_key(list(found)) for _, found in groupby(rows, itemgetter(0))]
 
 
 def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, bindparam, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, insert, select, update
 
 from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Standing
 from penstock.store import clock, locks, sql
@@ -17,36 +17,21 @@ LEASE_SECONDS: Final = 90.0
 ANNOUNCED_PERCENTS: Final = (50, 80, 100)
 """The percentages of a budget that are announced to its account."""
 
-
-_HERE = and_(
-    purses.c.owner == bindparam("its_owner"),
-    purses.c.period == bindparam("its_period"),
-    purses.c.start == bindparam("its_start"),
-)
-_LOOK = select(purses).where(_HERE)
-_GET = _LOOK.with_for_update()  # a hold is changed only under the lock of its balance
-_WRITE = (
-    update(purses).where(_HERE).values({name: bindparam(f"now_{name}") for name in ("spent", "held", "told", "most")})
-)
-_HOLD_HERE = and_(
-    holds.c.subject == bindparam("its_subject"),
-    holds.c.owner == bindparam("its_owner"),
-    holds.c.period == bindparam("its_period"),
-    holds.c.start == bindparam("its_start"),
-)
-_AMOUNT = select(holds.c.amount).where(_HOLD_HERE)
-_RESERVE = insert(holds)
-_SET_AMOUNT = update(holds).where(_HOLD_HERE).values(amount=bindparam("now_amount"))
-_GROW = _SET_AMOUNT.values(expires_at=bindparam("now_expires_at"))
-_SHRINK = _SET_AMOUNT.values(recalled=0)
-_END = delete(holds).where(_HOLD_HERE)
-_FORGET = delete(holds).where(holds.c.subject == bindparam("its_subject"))
-_GIVE_BACK = update(purses).where(_HERE).values(held=purses.c.held - bindparam("less"))
-_OF_SUBJECT = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
-
-
-def _at(key: BalanceKey, **more: Any) -> dict[str, Any]:
-    return {"its_owner": key.owner, "its_period": key.period, "its_start": key.start, **more}
+_HERE: Final = "owner = ? AND period = ? AND start = ?"
+"""A balance, by its key."""
+_LOOK: Final = f"SELECT spent, held, most, told FROM purses WHERE {_HERE}"  # noqa: S608  constant text, like all of these
+_GET: Final = f"{_LOOK}{sql.LOCKING}"
+"""Locks the balance: a hold is changed only under this lock."""
+_WRITE: Final = f"UPDATE purses SET spent = ?, held = ?, told = ?, most = ? WHERE {_HERE}"  # noqa: S608
+_GIVE_BACK: Final = f"UPDATE purses SET held = held - ? WHERE {_HERE}"  # noqa: S608
+_HOLD_HERE: Final = f"subject = ? AND {_HERE}"
+_AMOUNT: Final = f"SELECT amount FROM holds WHERE {_HOLD_HERE}"  # noqa: S608
+_SET_AMOUNT: Final = f"UPDATE holds SET amount = ? WHERE {_HOLD_HERE}"  # noqa: S608
+_GROW: Final = f"UPDATE holds SET amount = ?, expires_at = ? WHERE {_HOLD_HERE}"  # noqa: S608
+_SHRINK: Final = f"UPDATE holds SET amount = ?, recalled = 0 WHERE {_HOLD_HERE}"  # noqa: S608
+_END: Final = f"DELETE FROM holds WHERE {_HOLD_HERE}"  # noqa: S608
+_OF_SUBJECT: Final = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
+_FORGET: Final = "DELETE FROM holds WHERE subject = ?"
 
 
 # -- balances
@@ -66,11 +51,12 @@ def in_order(budgets: Iterable[Budget]) -> list[Budget]:
 def open_balance(connection: Connection, budget: Budget, account_id: str, at: float) -> BudgetBalance:
     """Return and lock the balance of a budget at this moment. Create it if it does not exist."""
     start, ends = budget.window(at)
-    row = connection.execute(_GET, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
-    if row is None:
+    found = sql.run(connection, _GET, budget.owner, budget.period.value, start)
+    if not found:
         return _begin(connection, budget, account_id, start, ends)
-    announced = row.told if budget.cap <= row.most else 0  # a raised cap is announced anew
-    return BudgetBalance(budget, start, ends, row.spent, row.held, announced, max(row.most, budget.cap))
+    spent, held, most, told = found[0]
+    announced = told if budget.cap <= most else 0  # a raised cap is announced anew
+    return BudgetBalance(budget, start, ends, spent, held, announced, max(most, budget.cap))
 
 
 def _begin(connection: Connection, budget: Budget, account_id: str, start: float, ends: float) -> BudgetBalance:
@@ -103,13 +89,7 @@ def _look_back(
 
 def write(connection: Connection, balance: BudgetBalance) -> None:
     """Write back what was changed in memory."""
-    values = {
-        "now_spent": balance.spent,
-        "now_held": balance.held,
-        "now_told": balance.announced,
-        "now_most": balance.most,
-    }
-    connection.execute(_WRITE, _at(balance.key, **values))
+    sql.run(connection, _WRITE, balance.spent, balance.held, balance.announced, balance.most, *balance.key)
 
 
 def announce(
@@ -138,12 +118,12 @@ def standings(connection: Connection, payer: Payer, at: float) -> list[Standing]
     found: list[Standing] = []
     for budget in in_order(key_rows.budgets_of(connection, payer.owners)):
         start, ends = budget.window(at)
-        row = connection.execute(_LOOK, _at(BalanceKey(budget.owner, budget.period.value, start))).one_or_none()
-        if row is None:
+        row = sql.run(connection, _LOOK, budget.owner, budget.period.value, start)
+        if not row:
             spent, still_held = _look_back(connection, budget, payer.account_id, start, ends)
             found.append(Standing(budget, spent, sum(amount for _, amount in still_held), start, ends))
         else:
-            found.append(Standing(budget, row.spent, row.held, start, ends))
+            found.append(Standing(budget, row[0][0], row[0][1], start, ends))
     return found
 
 
@@ -158,7 +138,7 @@ def forget(connection: Connection, owner: str, period: str) -> None:
 
 def reserve(connection: Connection, balance: BudgetBalance, subject: str, amount: int) -> None:
     """Hold this amount for a job. The caller writes the balance."""
-    connection.execute(_RESERVE, take(balance, subject, amount))
+    sql.do_all(connection, sql.insertion(holds, [take(balance, subject, amount)]))
 
 
 def take(balance: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
@@ -173,9 +153,9 @@ def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
     found = sql.run(connection, _OF_SUBJECT, subject)
     freed = dict(sorted((BalanceKey(*key), amount) for *key, amount in found))
     for key, amount in freed.items():
-        connection.execute(_GIVE_BACK, _at(key, less=amount))
+        sql.run(connection, _GIVE_BACK, amount, *key)
     if freed:
-        connection.execute(_FORGET, {"its_subject": subject})
+        sql.run(connection, _FORGET, subject)
     return freed
 
 
@@ -229,13 +209,12 @@ def lease(
             write(connection, balance)
         return Grant(0, balance.standing, int(elsewhere))
     amount = min(balance.room // part, max(least, want))
-    where = _at(balance.key, its_subject=process)
-    before = connection.execute(_AMOUNT, where).scalar()
+    before = _get_amount(connection, process, balance.key)
     if before is None:
         values = {**balance.key._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
-        connection.execute(_RESERVE, values | {"expires_at": now + LEASE_SECONDS})
+        sql.do_all(connection, sql.insertion(holds, [values | {"expires_at": now + LEASE_SECONDS}]))
     else:
-        connection.execute(_GROW, where | {"now_amount": before + amount, "now_expires_at": now + LEASE_SECONDS})
+        sql.run(connection, _GROW, before + amount, now + LEASE_SECONDS, process, *balance.key)
     balance.held += amount
     write(connection, balance)
     return Grant(amount, balance.standing, is_new=before is None)
@@ -244,18 +223,18 @@ def lease(
 def give_back(connection: Connection, process: str, amounts: Mapping[BalanceKey, int]) -> None:
     """Return unused amounts of a process's leases."""
     for key, amount in sorted(amounts.items()):
-        connection.execute(_GET, _at(key))
-        held = connection.execute(_AMOUNT, _at(key, its_subject=process)).scalar()
+        sql.run(connection, _GET, *key)
+        held = _get_amount(connection, process, key)
         if held is not None:
             _shrink(connection, process, key, held, min(held, amount))
 
 
 def take_from_lease(connection: Connection, process: str, balance: BudgetBalance, amount: int) -> int:
     """Spend up to this amount from a process's lease. Return the amount that the lease covered."""
-    held = connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
+    held = leased(connection, process, balance)
     used = min(held, amount)
     if used:
-        connection.execute(_SET_AMOUNT, _at(balance.key, its_subject=process, now_amount=held - used))
+        sql.run(connection, _SET_AMOUNT, held - used, process, *balance.key)
         balance.held -= used
     return used
 
@@ -268,7 +247,12 @@ def leased_of(connection: Connection, owners: Sequence[str]) -> bool:
 
 def leased(connection: Connection, process: str, balance: BudgetBalance) -> int:
     """Return the amount of a process's lease on a balance."""
-    return connection.execute(_AMOUNT, _at(balance.key, its_subject=process)).scalar() or 0
+    return _get_amount(connection, process, balance.key) or 0
+
+
+def _get_amount(connection: Connection, process: str, key: BalanceKey) -> int | None:
+    found = sql.run(connection, _AMOUNT, process, *key)
+    return found[0][0] if found else None
 
 
 def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
@@ -316,7 +300,7 @@ def _end(connection: Connection, which: ColumnElement[bool]) -> int:
     found = connection.execute(select(holds.c.owner, holds.c.period, holds.c.start).where(which, holds.c.is_lease == 1))
     ended = 0
     for key in sorted({BalanceKey(*row) for row in found}):
-        connection.execute(_GET, _at(key))
+        sql.run(connection, _GET, *key)
         for row in connection.execute(select(holds).where(_lease_in(key, which)).with_for_update()).all():
             _shrink(connection, row.subject, key, row.amount, row.amount)
             ended += 1
@@ -330,9 +314,8 @@ def _lease_in(key: BalanceKey, *more: ColumnElement[bool]) -> ColumnElement[bool
 
 def _shrink(connection: Connection, process: str, key: BalanceKey, held: int, less: int) -> None:
     """Reduce a lease, and the held amount of its balance."""
-    connection.execute(_GIVE_BACK, _at(key, less=less))
-    where = _at(key, its_subject=process)
+    sql.run(connection, _GIVE_BACK, less, *key)
     if less < held:
-        connection.execute(_SHRINK, where | {"now_amount": held - less})
+        sql.run(connection, _SHRINK, held - less, process, *key)
     else:
-        connection.execute(_END, where)
+        sql.run(connection, _END, process, *key)

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, func, select, update
 
 from penstock.domain.files import StoredAsset
 from penstock.domain.jobs import Asset, Claim, Job
 from penstock.errors import AssetExpired, AssetNotFound
-from penstock.store import locks
+from penstock.store import locks, sql
 from penstock.store.queries.files import storage_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import assets, jobs
@@ -27,7 +27,7 @@ def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
         }
         for asset in outputs
     ]
-    connection.execute(insert(assets), rows)
+    sql.do_all(connection, sql.insertion(assets, rows))
 
 
 def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:

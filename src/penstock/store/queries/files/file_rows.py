@@ -4,13 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
 
 from penstock.domain.files import StoredFile
 from penstock.errors import FileNotFound
-from penstock.store import locks
+from penstock.store import locks, sql
 from penstock.store.queries.files import storage_rows
 from penstock.store.tables import files, jobs
+
+_SAME = "SELECT COUNT(*) FROM files WHERE account_id = ? AND sha256 = ?"
 
 
 def _file(row: Any) -> StoredFile:
@@ -25,7 +27,7 @@ def add(connection: Connection, file: StoredFile, quota: int | None = None) -> N
     """
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
-    connection.execute(insert(files), asdict(file))
+    sql.do_all(connection, sql.insertion(files, [asdict(file)]))
     if is_new:
         storage_rows.reserve(connection, file.account_id, file.bytes, quota)
 
@@ -34,14 +36,13 @@ def add_fetched(connection: Connection, file: StoredFile) -> None:
     """Like `add`, for a job that is accepted already: the bytes count, but are not refused."""
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
-    connection.execute(insert(files), asdict(file))
+    sql.do_all(connection, sql.insertion(files, [asdict(file)]))
     if is_new:
         storage_rows.change(connection, file.account_id, files=file.bytes)
 
 
 def _count_same(connection: Connection, file: StoredFile) -> int:
-    same = (files.c.account_id == file.account_id) & (files.c.sha256 == file.sha256)
-    return connection.execute(select(func.count()).select_from(files).where(same)).scalar_one()
+    return sql.run(connection, _SAME, file.account_id, file.sha256)[0][0]
 
 
 def get(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:

@@ -57,20 +57,23 @@ def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, do
     }
 
 
-def _event(row: Any) -> Event:
+def read(row: Sequence[Any]) -> Event:
+    """Read a row of the log."""
     if row[1] == BUDGET_EVENT:
         return Event(row[0], row[1], row[2], row[3], None, msgspec.json.decode(row[4]))
     return Event(row[0], row[1], row[2], row[3], decode_job(row[4]))
 
 
 _columns = (events.c.position, events.c.type, events.c.sequence, events.c.created_at, events.c.document)
+COLUMNS = ", ".join(f"events.{column.name}" for column in _columns)
+"""The columns from which `read` makes an event."""
+_GET = f"SELECT {COLUMNS} FROM events WHERE job_id = ? AND sequence = ?"  # noqa: S608  names of our own
 
 
 def get(connection: Connection, job_id: str, sequence: int) -> Event | None:
     """Return one event of a job, or a notice."""
-    query = select(*_columns).where(events.c.job_id == job_id, events.c.sequence == sequence)
-    row = connection.execute(query).one_or_none()
-    return None if row is None else _event(row)
+    found = sql.run(connection, _GET, job_id, sequence)
+    return read(found[0]) if found else None
 
 
 def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int) -> dict[tuple[str, int], list[Event]]:
@@ -78,7 +81,7 @@ def of_jobs(connection: Connection, asked: Sequence[tuple[str, int]], limit: int
     values = [value for question in (*asked, *[("", 0)] * (_room(len(asked)) - len(asked))) for value in question]
     found: dict[tuple[str, int], list[Event]] = {}
     for job_id, after, *row in sql.run(connection, _of_jobs(_room(len(asked))), *values, limit):
-        found.setdefault((job_id, after), []).append(_event(row))
+        found.setdefault((job_id, after), []).append(read(row))
     return found
 
 
@@ -93,9 +96,8 @@ def _room(count: int) -> int:
 @cache
 def _of_jobs(count: int) -> str:
     asked = ", ".join(["(CAST(? AS TEXT), CAST(? AS BIGINT))"] * count)
-    columns = ", ".join(f"events.{column.name}" for column in _columns)
     return (
-        f"WITH asked (job_id, after) AS (VALUES {asked}) SELECT asked.job_id, asked.after, {columns} "  # noqa: S608  no values
+        f"WITH asked (job_id, after) AS (VALUES {asked}) SELECT asked.job_id, asked.after, {COLUMNS} "  # noqa: S608  no values
         "FROM asked JOIN events ON events.job_id = asked.job_id AND events.position > asked.after "
         "ORDER BY events.position LIMIT ?"
     )
@@ -108,7 +110,7 @@ def of_account(
     query = select(*_columns).where(events.c.account_id == account_id, events.c.position > after)
     if until is not None:
         query = query.where(events.c.position <= until)
-    return [_event(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
+    return [read(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
 
 
 def last_position(connection: Connection, account_id: str) -> int:

@@ -22,12 +22,17 @@ from penstock.store.signals import QUEUE, nudge
 from penstock.store.sql import Statement
 from penstock.store.tables import events, jobs
 
+SOLE = 2
 # The columns of `_columns`, in this order.
 UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expires_at = ?, document = ? WHERE id = ?"
 GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
 LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
+GET_CLAIMED = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ?"
+GET_SEVERAL = "SELECT id, document FROM jobs WHERE removed IS NULL AND id IN"
+RISK = "UPDATE jobs SET at_risk = ? WHERE id = ? AND owner = ? AND epoch = ? AND done = 0 RETURNING id"
+NOT_SOLE = f"UPDATE jobs SET at_risk = 1 WHERE owner = ? AND at_risk = {SOLE} AND id IN"  # noqa: S608  constant text
+RELEASE = "UPDATE jobs SET owner = NULL, seated = 0 WHERE id = ? AND owner = ? AND epoch = ?"
 encode = msgspec.json.encode
-SOLE = 2
 DISPATCHING = b'"phase":"dispatching"'
 MAX_ID_SKEW_SECONDS = 3_900.0
 """The largest difference between the time in an id and the job's creation: clocks jump, ids only go forward."""
@@ -157,12 +162,11 @@ def mark_risk(connection: Connection, claim: Claim, level: int, beside: Sequence
 
     The jobs that run `beside` it are no longer the only ones of this owner at risk.
     """
-    theirs = jobs.c.owner == claim.owner
-    ours = update(jobs).where(jobs.c.id == claim.job_id, theirs, jobs.c.epoch == claim.epoch, jobs.c.done == 0)
-    if not connection.execute(ours.values(at_risk=level)).rowcount:
+    if not sql.run(connection, RISK, level, claim.job_id, claim.owner, claim.epoch):
         raise FenceLost(claim.job_id)
     if beside:
-        connection.execute(update(jobs).where(jobs.c.id.in_(beside), theirs, jobs.c.at_risk == SOLE).values(at_risk=1))
+        statement, *ids = sql.among(NOT_SOLE, beside)
+        sql.run(connection, statement, claim.owner, *ids)
 
 
 def adopt(
@@ -218,8 +222,7 @@ def hand_on(connection: Connection, claim: Claim, change: Callable[[Job], Job], 
 def release(connection: Connection, claim: Claim) -> None:
     """Release a job, so that another process may claim it."""
     connection.info[RUNG].add(QUEUE)
-    query = update(jobs).where(jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch)
-    connection.execute(query.values(owner=None, seated=0))
+    sql.run(connection, RELEASE, claim.job_id, claim.owner, claim.epoch)
 
 
 def amend_own(connection: Connection, account_id: str, job_id: str, change: Callable[[Job], Job], now: float) -> Job:
@@ -248,19 +251,16 @@ def find(connection: Connection, job_id: str) -> Job | None:
 
 def get_claimed(connection: Connection, claim: Claim) -> Job:
     """Return the job of a claim."""
-    query = select(jobs.c.document).where(
-        jobs.c.id == claim.job_id, jobs.c.owner == claim.owner, jobs.c.epoch == claim.epoch
-    )
-    document = connection.execute(query).scalar()
-    if document is None:
+    found = sql.run(connection, GET_CLAIMED, claim.job_id, claim.owner, claim.epoch)
+    if not found:
         raise FenceLost(claim.job_id)
-    return event_rows.decode_job(document)
+    return event_rows.decode_job(found[0][0])
 
 
 def get_several(connection: Connection, job_ids: Sequence[str]) -> list[Job]:
     """Return jobs by id, in the given order, without removed ones."""
-    query = select(jobs.c.id, jobs.c.document).where(jobs.c.id.in_(job_ids), jobs.c.removed.is_(None))
-    found = {row.id: event_rows.decode_job(row.document) for row in connection.execute(query)}
+    rows = sql.run(connection, *sql.among(GET_SEVERAL, job_ids)) if job_ids else ()
+    found = {job_id: event_rows.decode_job(document) for job_id, document in rows}
     return [found[job_id] for job_id in job_ids if job_id in found]
 
 

@@ -3,30 +3,16 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
-from typing import Any
+from typing import NamedTuple
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Integer,
-    ScalarSelect,
-    Select,
-    and_,
-    bindparam,
-    func,
-    literal_column,
-    select,
-    union_all,
-    update,
-)
+from sqlalchemy import Connection
 
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.jobs import Claim, Headroom, Job, State
 from penstock.errors import ConcurrencyLimited
-from penstock.store import locks
+from penstock.store import locks, sql
 from penstock.store.queries.jobs import event_rows
-from penstock.store.tables import jobs
 
 FEW = 10
 """Accounts that hold fewer jobs than this may use the places that a process keeps in reserve."""
@@ -36,68 +22,48 @@ RETRY_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
-# -- statements, made once; `done = 0` is a literal, so that SQLite uses the partial index
+# -- statements; `done = 0` is part of them, so that SQLite uses the partial index
 
-OPEN = jobs.c.done == literal_column("0")
-FREE = and_(OPEN, jobs.c.owner.is_(None))
-
-
-def _next_account(account_id: Any) -> ScalarSelect[Any]:
-    """Return the next account with a free queued job: one index lookup, however many jobs it has."""
-    later = and_(FREE, jobs.c.state == State.QUEUED.value, jobs.c.account_id > account_id)
-    return select(func.min(jobs.c.account_id)).where(later).correlate_except(jobs).scalar_subquery()
-
-
-_first = select(_next_account(bindparam("after")).label("account_id"), literal_column("1", Integer).label("number"))
-_turns = _first.cte("turns", recursive=True)
-_turns = _turns.union_all(
-    select(_next_account(_turns.c.account_id), _turns.c.number + 1).where(
-        _turns.c.account_id.is_not(None), _turns.c.number < bindparam("most")
+OPEN = "done = 0"
+FREE = f"{OPEN} AND owner IS NULL"
+# From account to account with a free queued job: one index lookup for each, however many jobs it has.
+ACCOUNTS = f"""
+    WITH RECURSIVE turns (account_id, number) AS (
+        SELECT (SELECT MIN(account_id) FROM jobs WHERE {FREE} AND state = '{State.QUEUED}' AND account_id > ?), 1
+        UNION ALL
+        SELECT (SELECT MIN(account_id) FROM jobs
+                WHERE {FREE} AND state = '{State.QUEUED}' AND account_id > turns.account_id), turns.number + 1
+        FROM turns WHERE turns.account_id IS NOT NULL AND turns.number < ?
     )
-)
-ACCOUNTS = select(_turns.c.account_id).where(_turns.c.account_id.is_not(None)).order_by(_turns.c.number)
-OLDEST = (
-    select(jobs.c.id)
-    .where(
-        FREE,
-        jobs.c.state == State.QUEUED.value,
-        jobs.c.account_id == bindparam("account_id"),
-        jobs.c.id > bindparam("after"),
-    )
-    .order_by(jobs.c.id)
-    .limit(bindparam("most"))
-)
+    SELECT account_id FROM turns WHERE account_id IS NOT NULL ORDER BY number
+"""  # noqa: S608  constant text, like all of these
+OLDEST = f"""
+    SELECT id FROM jobs WHERE {FREE} AND state = '{State.QUEUED}' AND account_id = ? AND id > ? ORDER BY id LIMIT ?
+"""  # noqa: S608
 
 
-def _in_state(state: State) -> Select[Any]:
-    found = select(jobs.c.state, jobs.c.id).where(FREE, jobs.c.state == state.value)
-    return select(found.order_by(jobs.c.account_id, jobs.c.id).limit(bindparam("most")).subquery())
+def _in_state(state: State) -> str:
+    found = f"SELECT state, id FROM jobs WHERE {FREE} AND state = '{state}' ORDER BY account_id, id LIMIT ?"  # noqa: S608
+    return f"SELECT state, id FROM ({found}) AS {state}"  # noqa: S608
 
 
-BEGUN = union_all(_in_state(State.RUNNING), _in_state(State.CANCELING))
-PAST_START = (
-    select(jobs.c.id)
-    .where(FREE, jobs.c.start_by <= bindparam("now"), jobs.c.state != State.RUNNING.value)
-    .order_by(jobs.c.start_by)
-    .limit(bindparam("most"))
-)
-TAKE = (
-    update(jobs)
-    .where(jobs.c.id.in_(bindparam("ids", expanding=True)), FREE)
-    .values(owner=bindparam("new_owner"), epoch=jobs.c.epoch + 1, at_risk=0)
-    .returning(jobs.c.id, jobs.c.epoch, jobs.c.deaths, jobs.c.document)
-)
-SEAT = TAKE.values(seated=1)
-RELEASE = update(jobs).where(OPEN, jobs.c.owner.is_not(None)).values(owner=None)
+BEGUN = f"{_in_state(State.RUNNING)} UNION ALL {_in_state(State.CANCELING)}"
+PAST_START = f"""
+    SELECT id FROM jobs WHERE {FREE} AND start_by <= ? AND state <> '{State.RUNNING}' ORDER BY start_by LIMIT ?
+"""  # noqa: S608
+TAKE = f"UPDATE jobs SET owner = ?, epoch = epoch + 1, at_risk = 0 WHERE {FREE} AND id IN"  # noqa: S608
+SEAT = TAKE.replace(" WHERE", ", seated = 1 WHERE", 1)
+TAKEN = " RETURNING id, epoch, deaths, document"
+RELEASE = f"UPDATE jobs SET owner = NULL WHERE {OPEN} AND owner IS NOT NULL"  # noqa: S608
 SUSPECTED = "deaths + CASE WHEN at_risk = 2 OR (at_risk = 1 AND deaths = 0) THEN 1 ELSE 0 END"
 """The deaths of a job whose owner has just died. A suspect's are counted only if it alone was at risk there."""
-BURY = RELEASE.values(deaths=literal_column(SUSPECTED, Integer), at_risk=0)
-OLDEST_WAITING = (
-    select(jobs.c.vendor, func.min(jobs.c.created_at))
-    .where(FREE, jobs.c.state == State.QUEUED.value)
-    .group_by(jobs.c.vendor)
-)
-COUNT = select(jobs.c.account_id, jobs.c.state, func.count()).where(OPEN).group_by(jobs.c.account_id, jobs.c.state)
+BURY = RELEASE.replace(" WHERE", f", deaths = {SUSPECTED}, at_risk = 0 WHERE", 1)
+OLDEST_WAITING = f"""
+    SELECT vendor, MIN(created_at) FROM jobs WHERE {FREE} AND state = '{State.QUEUED}' GROUP BY vendor
+"""  # noqa: S608
+COUNT = f"SELECT account_id, state, COUNT(*) FROM jobs WHERE {OPEN} GROUP BY account_id, state"  # noqa: S608
+COUNT_OF = f"SELECT COUNT(*) FROM jobs WHERE {OPEN} AND "  # noqa: S608
+RUNNING_OF = f"SELECT document FROM jobs WHERE {OPEN} AND state = '{State.RUNNING}' AND "  # noqa: S608
 
 
 # -- claiming
@@ -127,20 +93,20 @@ def claim(
 def claim_ending(connection: Connection, owner: str, limit: int, now: float) -> list[tuple[Claim, Job]]:
     """Claim jobs that can only end: canceled ones, and those whose start deadline has passed."""
     _, canceled = _begun(connection, limit)
-    late = connection.execute(PAST_START, {"now": now, "most": limit}).scalars()
+    late = [row[0] for row in sql.run(connection, PAST_START, now, limit)]
     return take(connection, owner, list(dict.fromkeys([*canceled, *late]))[:limit])
 
 
 def release_all(connection: Connection, *, died: bool = False) -> None:
     """Free every open job to be claimed again. `died`: its owner died, perhaps because of one of them."""
-    connection.execute(BURY if died else RELEASE)
+    sql.run(connection, BURY if died else RELEASE)
 
 
 def _begun(connection: Connection, limit: int) -> tuple[list[str], list[str]]:
     """Return running and canceled jobs."""
     found: dict[str, list[str]] = {State.RUNNING.value: [], State.CANCELING.value: []}
-    for row in connection.execute(BEGUN, {"most": limit}):
-        found[row.state].append(row.id)
+    for state, job_id in sql.run(connection, BEGUN, limit, limit):
+        found[state].append(job_id)
     return found[State.RUNNING.value], found[State.CANCELING.value]
 
 
@@ -168,9 +134,9 @@ def _choose_fairly(connection: Connection, limit: int, spare: int, held: Mapping
 
 def _lines(connection: Connection, accounts: int, most: int, after: str) -> dict[str, Iterator[str]]:
     """Return this number of accounts with free queued jobs, in turn. Each has up to `most` of them, oldest first."""
-    found = connection.execute(ACCOUNTS, {"after": after, "most": accounts}).scalars().all()
+    found = [row[0] for row in sql.run(connection, ACCOUNTS, after, accounts)]
     if after and len(found) < accounts:
-        first = connection.execute(ACCOUNTS, {"after": "", "most": accounts - len(found)}).scalars()
+        first = [row[0] for row in sql.run(connection, ACCOUNTS, "", accounts - len(found))]
         found = list(dict.fromkeys([*found, *first]))
     each = -(-2 * most // max(1, len(found)))  # queried at first: some take more than others
     return {account_id: _line(connection, account_id, min(each, most), most) for account_id in found}
@@ -180,7 +146,7 @@ def _line(connection: Connection, account_id: str, each: int, most: int) -> Iter
     """Yield an account's free queued jobs. They are queried on demand."""
     after = ""
     for limit in (each, most - each):
-        found = connection.execute(OLDEST, {"account_id": account_id, "after": after, "most": limit}).scalars().all()
+        found = [row[0] for row in sql.run(connection, OLDEST, account_id, after, limit)]
         yield from found
         if len(found) < limit or limit == most:
             return
@@ -193,15 +159,17 @@ def take(
     """Claim these jobs, as far as they are still free. `seated` also takes a seat of their vendor."""
     if not job_ids:
         return []
-    rows = {row.id: row for row in connection.execute(SEAT if seated else TAKE, {"ids": job_ids, "new_owner": owner})}
+    statement, *ids = sql.among(SEAT if seated else TAKE, job_ids)
+    rows = {row[0]: row for row in sql.run(connection, statement + TAKEN, owner, *ids)}
     claimed: list[tuple[Claim, Job]] = []
     for job_id in job_ids:
         if (row := rows.get(job_id)) is None:  # another process was faster
             continue
+        _, epoch, deaths, document = row
         try:
-            claimed.append((Claim(row.id, owner, row.epoch, row.deaths), event_rows.decode_job(row.document)))
+            claimed.append((Claim(job_id, owner, epoch, deaths), event_rows.decode_job(document)))
         except msgspec.DecodeError:  # one damaged row must not block the others
-            log.exception("a job's row cannot be decoded; the job is skipped", extra={"fields": {"job_id": row.id}})
+            log.exception("a job's row cannot be decoded; the job is skipped", extra={"fields": {"job_id": job_id}})
     return claimed
 
 
@@ -210,12 +178,19 @@ def take(
 
 def count(connection: Connection) -> dict[tuple[str, str], int]:
     """Return the number of open jobs by account and state."""
-    return {(account_id, state): number for account_id, state, number in connection.execute(COUNT)}
+    return {(account_id, state): number for account_id, state, number in sql.run(connection, COUNT)}
 
 
 def oldest_waiting(connection: Connection) -> dict[str, float]:
     """Return the creation time of the oldest job that waits for a claim, by vendor."""
-    return {row[0]: row[1] for row in connection.execute(OLDEST_WAITING)}
+    return {row[0]: row[1] for row in sql.run(connection, OLDEST_WAITING)}
+
+
+class _Theirs(NamedTuple):
+    """Whose jobs count: the column that names the owner, and the owner."""
+
+    column: str
+    value: str
 
 
 def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroom | None:
@@ -226,15 +201,15 @@ def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroo
     if key.limits.concurrent_jobs is None and key.account_limits.concurrent_jobs is None:
         return None
     limits = (
-        ("This API key", jobs.c.lineage == key.lineage, key.limits.concurrent_jobs),
-        ("Your account", jobs.c.account_id == key.account_id, key.account_limits.concurrent_jobs),
+        ("This API key", _Theirs("lineage", key.lineage), key.limits.concurrent_jobs),
+        ("Your account", _Theirs("account_id", key.account_id), key.account_limits.concurrent_jobs),
     )
     left: list[Headroom] = []
     locks.hold(connection, "open jobs", key.account_id)
     for whose, theirs, limit in limits:
         if limit is None:
             continue
-        there = connection.execute(select(func.count()).where(OPEN, theirs)).scalar_one()
+        there: int = sql.run(connection, f"{COUNT_OF}{theirs.column} = ?", theirs.value)[0][0]
         if there + more > limit:
             raise _refusal(connection, whose, theirs, Headroom(limit, max(0, limit - there)), there, more, now)
         left.append(Headroom(limit, limit - there - more))
@@ -244,7 +219,7 @@ def admit(connection: Connection, key: ApiKey, more: int, now: float) -> Headroo
 def _refusal(
     connection: Connection,
     whose: str,
-    theirs: ColumnElement[bool],
+    theirs: _Theirs,
     headroom: Headroom,
     there: int,
     more: int,
@@ -266,9 +241,9 @@ class _Eta(msgspec.Struct):
     eta_at: float | None = None
 
 
-def _soonest_end(connection: Connection, theirs: ColumnElement[bool], now: float) -> float:
+def _soonest_end(connection: Connection, theirs: _Theirs, now: float) -> float:
     """Return the seconds until one of the oldest running jobs has probably ended."""
-    query = select(jobs.c.document).where(OPEN, theirs, jobs.c.state == State.RUNNING.value).limit(MAX_JOBS_READ)
-    found = [msgspec.json.decode(document, type=_Eta) for document in connection.execute(query).scalars()]
+    rows = sql.run(connection, f"{RUNNING_OF}{theirs.column} = ? LIMIT ?", theirs.value, MAX_JOBS_READ)
+    found = [msgspec.json.decode(row[0], type=_Eta) for row in rows]
     ends = [job.eta_at for job in found if job.eta_at is not None]
     return max(1.0, min(ends) - now) if ends else RETRY_SECONDS

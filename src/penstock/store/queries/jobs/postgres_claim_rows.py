@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 from typing import Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, text, update
+from sqlalchemy import Connection, update
 
 from penstock.domain.jobs import Claim, Job, State
-from penstock.store import locks
+from penstock.store import locks, sql
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows, open_job_rows
 from penstock.store.signals import QUEUE
@@ -20,7 +20,7 @@ from penstock.store.tables import jobs
 log = logging.getLogger(__name__)
 
 WAITING: Final = "done = 0 AND owner IS NULL AND seated = 0"
-_VENDORS: Final = text(f"""
+_VENDORS: Final = f"""
     WITH RECURSIVE found AS (
         SELECT (SELECT min(vendor) FROM jobs WHERE {WAITING}) AS vendor
         UNION ALL
@@ -28,49 +28,52 @@ _VENDORS: Final = text(f"""
         FROM found WHERE found.vendor IS NOT NULL
     )
     SELECT vendor FROM found WHERE vendor IS NOT NULL
-""")  # noqa: S608  constant text
-_ORPHANS: Final = text("""
-    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1 AND vendor = ANY(:vendors)
-    ORDER BY id LIMIT :most FOR UPDATE SKIP LOCKED
-""")
-_TAKEN: Final = text("SELECT count(*) FROM jobs WHERE done = 0 AND seated = 1 AND vendor = :vendor")
-_FAIR: Final = text(f"""
+"""  # noqa: S608  constant text
+_ORPHANS: Final = f"""
+    SELECT id FROM jobs WHERE done = 0 AND owner IS NULL AND seated = 1 AND vendor = ANY(CAST(? AS TEXT[]))
+    ORDER BY id LIMIT ?{sql.SKIPPING}
+"""  # noqa: S608  constant text
+# The seats taken of a vendor, and the account that was served last.
+_TAKEN: Final = """
+    SELECT (SELECT count(*) FROM jobs WHERE done = 0 AND seated = 1 AND vendor = ?),
+           (SELECT account_id FROM turns WHERE vendor = ?)
+"""
+_FAIR: Final = f"""
     WITH RECURSIVE turns AS (
-        SELECT (SELECT min(account_id) FROM jobs WHERE {WAITING} AND vendor = :vendor) AS account_id, 1 AS number
+        SELECT (SELECT min(account_id) FROM jobs WHERE {WAITING} AND vendor = ?) AS account_id, 1 AS number
         UNION ALL
         SELECT (SELECT min(account_id) FROM jobs
-                WHERE {WAITING} AND vendor = :vendor AND account_id > turns.account_id), turns.number + 1
-        FROM turns WHERE turns.account_id IS NOT NULL AND turns.number < :accounts
+                WHERE {WAITING} AND vendor = ? AND account_id > turns.account_id), turns.number + 1
+        FROM turns WHERE turns.account_id IS NOT NULL AND turns.number < ?
     ),
     held AS (
         SELECT account_id, count(*) AS number FROM jobs
-        WHERE done = 0 AND seated = 1 AND vendor = :vendor GROUP BY account_id
+        WHERE done = 0 AND seated = 1 AND vendor = ? GROUP BY account_id
     )
     SELECT line.id, turns.account_id
     FROM turns
     LEFT JOIN held ON held.account_id = turns.account_id
     CROSS JOIN LATERAL (
         SELECT id, row_number() OVER (ORDER BY id) AS place
-        FROM (SELECT id FROM jobs WHERE {WAITING} AND vendor = :vendor AND account_id = turns.account_id
-              ORDER BY id LIMIT :seats) AS first
+        FROM (SELECT id FROM jobs WHERE {WAITING} AND vendor = ? AND account_id = turns.account_id
+              ORDER BY id LIMIT ?) AS first
     ) AS line
     WHERE turns.account_id IS NOT NULL
-    ORDER BY coalesce(held.number, 0) + line.place, turns.account_id <= :served, turns.account_id
-    LIMIT :seats
-""")  # noqa: S608  constant text
-_SERVED: Final = text("SELECT account_id FROM turns WHERE vendor = :vendor")
-_SERVE: Final = text("""
-    INSERT INTO turns (vendor, account_id) VALUES (:vendor, :account_id)
+    ORDER BY coalesce(held.number, 0) + line.place, turns.account_id <= ?, turns.account_id
+    LIMIT ?
+"""  # noqa: S608  constant text
+_SERVE: Final = """
+    INSERT INTO turns (vendor, account_id) VALUES (?, ?)
     ON CONFLICT (vendor) DO UPDATE SET account_id = excluded.account_id
-""")
-_PLACES: Final = text(f"""
+"""
+_PLACES: Final = f"""
     SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
-          FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT :most) AS oldest) AS lines
-""")  # noqa: S608  constant text
-_BEGUN: Final = text(f"""
-    SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT :most
-""")  # noqa: S608  constant text
+          FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT ?) AS oldest) AS lines
+"""  # noqa: S608  constant text
+_BEGUN: Final = f"""
+    SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT ?
+"""  # noqa: S608  constant text
 MAX_ACCOUNTS: Final = 1_000
 """The number of accounts considered for one claim."""
 
@@ -88,10 +91,10 @@ def claim(connection: Connection, owner: str, limits: Mapping[str, int], most: i
 
     `limits` has the seats of each vendor that this worker knows. Jobs of other vendors wait for other workers.
     """
-    orphans = list(connection.execute(_ORPHANS, {"most": most, "vendors": list(limits)}).scalars())
+    orphans = [row[0] for row in sql.run(connection, _ORPHANS, list(limits), most)]
     found = [Claimed(*each, is_seated=True) for each in open_job_rows.take(connection, owner, orphans)]
     found += claim_ending(connection, owner, most, now)
-    for vendor in connection.execute(_VENDORS).scalars().all():
+    for (vendor,) in sql.run(connection, _VENDORS):
         room = most - len(found)
         if room > 0 and vendor in limits:
             found += _claim_seats(connection, owner, vendor, limits[vendor], room)
@@ -107,23 +110,23 @@ def claim_ending(connection: Connection, owner: str, most: int, now: float) -> l
 def _claim_seats(connection: Connection, owner: str, vendor: str, seats: int, most: int) -> list[Claimed]:
     """Claim the oldest job of each account, each seat for the account with the fewest. Among equals they take turns."""
     locks.hold(connection, "seats", vendor)
-    free = min(most, seats - connection.execute(_TAKEN, {"vendor": vendor}).scalar_one())
+    [(taken, served)] = sql.run(connection, _TAKEN, vendor, vendor)
+    free = min(most, seats - taken)
     if free <= 0:
         return []
-    served = connection.execute(_SERVED, {"vendor": vendor}).scalar() or ""
-    wanted = {"vendor": vendor, "seats": free, "accounts": MAX_ACCOUNTS, "served": served}
-    chosen = connection.execute(_FAIR, wanted).all()
+    turns = (vendor, vendor, MAX_ACCOUNTS)
+    chosen = sql.run(connection, _FAIR, *turns, vendor, vendor, free, served or "", free)
     if not chosen:
         return []
-    connection.execute(_SERVE, {"vendor": vendor, "account_id": chosen[-1].account_id})
-    claimed = open_job_rows.take(connection, owner, [row.id for row in chosen], seated=True)
+    sql.run(connection, _SERVE, vendor, chosen[-1][1])
+    claimed = open_job_rows.take(connection, owner, [row[0] for row in chosen], seated=True)
     return [Claimed(*each, is_seated=True) for each in claimed]
 
 
 def _claim_late(connection: Connection, owner: str, most: int, now: float) -> list[tuple[Claim, Job]]:
     """Claim begun jobs past their deadline that wait for a seat, or for a worker that knows their vendor."""
-    rows = connection.execute(_BEGUN, {"most": most}).all()
-    late = [row.id for row in rows if _is_late(row.id, row.document, now)]
+    rows = sql.run(connection, _BEGUN, most)
+    late = [job_id for job_id, document in rows if _is_late(job_id, document, now)]
     return open_job_rows.take(connection, owner, late)
 
 
@@ -137,7 +140,7 @@ def _is_late(job_id: str, document: bytes, now: float) -> bool:
 
 def places(connection: Connection, most: int) -> dict[str, int]:
     """Return, for each waiting job, the number of jobs before it in its vendor's fair queue."""
-    return dict(connection.execute(_PLACES, {"most": most}).all())  # in one query: there may be thousands
+    return dict(sql.run(connection, _PLACES, most))  # in one query: there may be thousands
 
 
 def give_back_all_but(connection: Connection, owner: str, kept: Collection[str]) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, delete, select
+from sqlalchemy import Connection, delete
 
 from penstock.store import locks, sql
 from penstock.store.sql import Statement
@@ -12,6 +12,7 @@ from penstock.store.tables import requests
 
 RETRY_SHIELD_SECONDS = 600
 KNOWN = "SELECT account_id, idempotency_key FROM requests WHERE account_id IN"
+FORGET = "DELETE FROM requests WHERE account_id = ? AND idempotency_key = ?"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,11 +28,16 @@ class AcceptedRequest:
     created_at: float
 
 
-def _first(connection: Connection, query: Select[Any]) -> AcceptedRequest | None:
-    row: Any = connection.execute(query).first()
-    if row is None:
+_FIELDS = AcceptedRequest.__slots__
+_GET = f"SELECT {', '.join(_FIELDS)} FROM requests WHERE "  # noqa: S608  names of our own
+BY_KEY = f"{_GET} account_id = ? AND idempotency_key = ?"
+BY_BODY = f"{_GET} key_id = ? AND fingerprint = ? AND created_at >= ? ORDER BY created_at DESC LIMIT 1"
+
+
+def _first(rows: Sequence[tuple[Any, ...]]) -> AcceptedRequest | None:
+    if not rows:
         return None
-    fields: dict[str, Any] = row._asdict()
+    fields = dict(zip(_FIELDS, rows[0], strict=True))
     fields["job_ids"] = tuple(fields["job_ids"].split())
     return AcceptedRequest(**fields)
 
@@ -67,8 +73,7 @@ def _known(connection: Connection, keys: Sequence[tuple[str, str]]) -> set[tuple
 
 def forget_key(connection: Connection, account_id: str, idempotency_key: str) -> None:
     """Free an Idempotency-Key whose jobs are gone."""
-    same = and_(requests.c.account_id == account_id, requests.c.idempotency_key == idempotency_key)
-    connection.execute(delete(requests).where(same))
+    sql.run(connection, FORGET, account_id, idempotency_key)
 
 
 def addition(accepted: Sequence[AcceptedRequest]) -> Statement:
@@ -77,24 +82,18 @@ def addition(accepted: Sequence[AcceptedRequest]) -> Statement:
 
 
 def _row(request: AcceptedRequest) -> dict[str, Any]:
-    values = {name: getattr(request, name) for name in AcceptedRequest.__slots__}
+    values = {name: getattr(request, name) for name in _FIELDS}
     return values | {"job_ids": " ".join(request.job_ids)}
 
 
 def by_idempotency_key(connection: Connection, account_id: str, key: str) -> AcceptedRequest | None:
     """Return the request that was accepted under this Idempotency-Key."""
-    query = select(requests).where(requests.c.account_id == account_id, requests.c.idempotency_key == key)
-    return _first(connection, query)
+    return _first(sql.run(connection, BY_KEY, account_id, key))
 
 
 def by_body(connection: Connection, key_id: str, fingerprint: bytes, now: float) -> AcceptedRequest | None:
     """Return the newest request with this body and API key of the last ten minutes."""
-    query = select(requests).where(
-        requests.c.key_id == key_id,
-        requests.c.fingerprint == fingerprint,
-        requests.c.created_at >= now - RETRY_SHIELD_SECONDS,
-    )
-    return _first(connection, query.order_by(requests.c.created_at.desc()))
+    return _first(sql.run(connection, BY_BODY, key_id, fingerprint, now - RETRY_SHIELD_SECONDS))
 
 
 def remove(connection: Connection, ids: Sequence[str]) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
-from sqlalchemy import Connection, delete, func, select
+from sqlalchemy import Connection, delete, select
 
 from penstock.domain.files import StoredFile
 from penstock.domain.searching.words import job_words
 from penstock.store import sql
-from penstock.store.tables import events, jobs, search_jobs, search_progress, search_words
+from penstock.store.tables import events, search_jobs, search_words
 
 NAME: Final = "jobs"
 _JOBS: Final = "SELECT account_id, id, document FROM jobs WHERE removed IS NULL AND id IN"
@@ -17,6 +17,10 @@ _ADVANCE: Final = (
     "INSERT INTO search_progress (name, position) VALUES (?, ?) "
     "ON CONFLICT (name) DO UPDATE SET position = excluded.position WHERE search_progress.position < excluded.position"
 )
+_POSITION: Final = "SELECT position FROM search_progress WHERE name = ?"
+_NEXT: Final = "SELECT (SELECT MIN(position) FROM events WHERE position > ?), (SELECT MAX(position) FROM events)"
+_ACCEPTED: Final = "SELECT job_id FROM events WHERE position > ? AND position <= ? AND sequence = 1"
+_REMOVED: Final = "SELECT id FROM jobs WHERE removed IS NOT NULL AND id IN"
 _ENTRY: Final = "SELECT account_id, words FROM search_jobs WHERE job_id = ?"
 _REMOVE: Final = "DELETE FROM search_words WHERE account_id = ? AND job_id = ? AND word IN"
 
@@ -42,20 +46,19 @@ _decode = msgspec.json.Decoder(_Searchable).decode
 
 def get_position(connection: Connection) -> int:
     """Return the position in the event log up to which jobs have their words."""
-    return connection.execute(select(search_progress.c.position).where(search_progress.c.name == NAME)).scalar() or 0
+    found = sql.run(connection, _POSITION, NAME)
+    return found[0][0] if found else 0
 
 
 def next_position(connection: Connection, after: int, count: int) -> int | None:
     """Return the end of the next portion of at most `count` events; None if there is none."""
-    first = select(func.min(events.c.position)).where(events.c.position > after).scalar_subquery()
-    begin, last = connection.execute(select(first, select(func.max(events.c.position)).scalar_subquery())).one()
+    [(begin, last)] = sql.run(connection, _NEXT, after)
     return None if begin is None else min(last, begin + count - 1)
 
 
 def read_entries(connection: Connection, after: int, until: int) -> list[IndexEntry]:
     """Return the words of the jobs that were accepted between two positions of the event log."""
-    query = select(events.c.job_id).where(events.c.position > after, events.c.position <= until, events.c.sequence == 1)
-    ids = connection.execute(query).scalars().all()
+    ids = [row[0] for row in sql.run(connection, _ACCEPTED, after, until)]
     return [_entry(*row) for row in sql.run(connection, *sql.among(_JOBS, ids))] if ids else []
 
 
@@ -102,5 +105,4 @@ def find_orphans(connection: Connection, after: str, limit: int) -> tuple[list[s
 
 def list_removed(connection: Connection, job_ids: Sequence[str]) -> list[str]:
     """Return those of these jobs that are removed by now."""
-    query = select(jobs.c.id).where(jobs.c.id.in_(job_ids), jobs.c.removed.is_not(None))
-    return list(connection.execute(query).scalars())
+    return [row[0] for row in sql.run(connection, *sql.among(_REMOVED, job_ids))] if job_ids else []

@@ -10,12 +10,11 @@ from sqlalchemy import (
     insert,
     literal_column,
     select,
-    text,
     update,
 )
 
-from penstock.store import locks
-from penstock.store.clock import NOW
+from penstock.store import locks, sql
+from penstock.store.clock import NOW, NOW_TEXT
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs.open_job_rows import SUSPECTED
 from penstock.store.signals import QUEUE
@@ -24,13 +23,23 @@ from penstock.store.tables import chores, jobs, workers
 HANDING_OVER: Final = "/handing over"
 """The suffix of an owner that has claimed a job for whichever worker takes it over."""
 # A locked row is freed by the next sweep: a worker that waited for it could not renew its own lease.
-_ORPHANED: Final = text(f"""
+_ORPHANED: Final = f"""
     UPDATE jobs SET owner = NULL, at_risk = 0, deaths = {SUSPECTED}
     WHERE id IN (
         SELECT id FROM jobs WHERE done = 0 AND owner IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM workers WHERE workers.id = split_part(jobs.owner, '/', 1))
         FOR UPDATE SKIP LOCKED)
-""")  # noqa: S608  constant text
+    RETURNING id
+"""  # noqa: S608  constant text
+
+
+_RENEW: Final = f"UPDATE workers SET renewed_at = {NOW_TEXT} WHERE id = ? RETURNING id"  # noqa: S608  constant text
+_SILENT: Final = f"DELETE FROM workers WHERE renewed_at < {NOW_TEXT} - CAST(? AS DOUBLE PRECISION)"  # noqa: S608
+_MY_TURN: Final = f"""
+    UPDATE chores SET until = {NOW_TEXT} + CAST(? AS DOUBLE PRECISION) WHERE name = ? AND until < {NOW_TEXT}
+    RETURNING name
+"""  # noqa: S608  constant text
+_IS_KNOWN: Final = "SELECT name FROM chores WHERE name = ?"
 
 
 class WorkerRow(NamedTuple):
@@ -50,16 +59,15 @@ def register(connection: Connection, worker: str, name: str) -> None:
 
 def renew(connection: Connection, worker: str) -> bool:
     """Renew a worker's lease. Return False if it has ended and others have its jobs."""
-    renewed = connection.execute(update(workers).where(workers.c.id == worker).values(renewed_at=NOW))
-    return bool(renewed.rowcount)
+    return bool(sql.run(connection, _RENEW, worker))
 
 
 def sweep(connection: Connection, seconds: float) -> int:
     """End leases not renewed for so many seconds, and free jobs without a living owner. Return the number freed."""
     if not locks.try_hold(connection, "leases"):  # two sweeps might free what a new worker has claimed meanwhile
         return 0
-    connection.execute(delete(workers).where(workers.c.renewed_at < NOW - seconds))
-    freed = connection.execute(_ORPHANED).rowcount
+    sql.run(connection, _SILENT, seconds)
+    freed = len(sql.run(connection, _ORPHANED))
     if freed:
         connection.info[RUNG].add(QUEUE)
     return freed
@@ -85,10 +93,9 @@ def take_turn(connection: Connection, chore: str, seconds: float) -> bool:
     """Return whether this process is to do a chore now. If so, no other does it for so many seconds."""
     if connection.dialect.name == "sqlite":
         return True  # only one process does chores there
-    mine = update(chores).where(chores.c.name == chore, chores.c.until < NOW).values(until=NOW + seconds)
-    if connection.execute(mine).rowcount:
+    if sql.run(connection, _MY_TURN, seconds, chore):
         return True
-    if connection.execute(select(chores.c.name).where(chores.c.name == chore)).first() is not None:
+    if sql.run(connection, _IS_KNOWN, chore):
         return False
     connection.execute(insert(chores).values(name=chore, until=NOW + seconds))
     return True

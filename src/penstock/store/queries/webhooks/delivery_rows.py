@@ -1,25 +1,12 @@
 """Webhook deliveries: claimed for a while, recorded, listed, sent again and removed."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Float,
-    Integer,
-    Select,
-    and_,
-    bindparam,
-    delete,
-    exists,
-    func,
-    literal_column,
-    select,
-    update,
-)
+from sqlalchemy import ColumnElement, Connection, Select, and_, delete, func, select, update
 
+from penstock.domain.events import Event
 from penstock.domain.ids import new_id
 from penstock.domain.webhooks import (
     MAX_ATTEMPTS_KEPT,
@@ -34,7 +21,7 @@ from penstock.domain.webhooks import (
 )
 from penstock.errors import DeliveryNotFound, WebhookDisabled
 from penstock.fairness.webhook_slots import Candidate, Plan
-from penstock.store import clock
+from penstock.store import clock, sql
 from penstock.store.database import RUNG
 from penstock.store.queries.jobs import event_rows
 from penstock.store.queries.webhooks import webhook_rows
@@ -50,60 +37,61 @@ LEASE_SECONDS = 30.0
 GONE = 410
 decode_attempts = msgspec.json.Decoder(tuple[DeliveryAttempt, ...]).decode
 
-_heads = deliveries.alias("heads")
-_others = deliveries.alias("others")
+_PENDING = f"status = '{Status.PENDING.value}'"
+"""The condition in the form of the partial indexes, which SQLite does not recognize with a parameter."""
 
 
-def _is_pending(table: Any) -> ColumnElement[bool]:
-    """Return the condition in the form of the partial indexes, which SQLite does not recognize with a parameter."""
-    return table.c.status == literal_column(f"'{Status.PENDING.value}'")
-
-
-def _is_later(table: Any) -> ColumnElement[bool]:
+def _is_later(table: str) -> str:
     """Return a condition: an earlier event of the job has yet to be tried. A failed one delays nothing."""
-    earlier = deliveries.alias("earlier")
-    return exists().where(
-        earlier.c.subject == table.c.subject,
-        earlier.c.webhook_id == table.c.webhook_id,
-        earlier.c.sequence < table.c.sequence,
-        _is_pending(earlier),
-        earlier.c.tries == literal_column("0"),
-    )
-
-
-_PENDING = _is_pending(deliveries)
-_NOW = bindparam("now", type_=Float)
-_DUE = and_(_PENDING, deliveries.c.due_at <= _NOW)
-_CANDIDATE = select(deliveries.c.position, deliveries.c.account_id, deliveries.c.lane, deliveries.c.due_at)
-_FEW_DUE = (
-    _CANDIDATE.add_columns(_is_later(deliveries).label("is_later"))
-    .where(_DUE)
-    .order_by(deliveries.c.due_at)
-    .limit(FEW + 1)
-)
-
-
-def _first_of_each_lane() -> Select[Any]:
-    """Step from lane to lane through their index: the rows of a backlog are not visited."""
-    first = select(func.min(_others.c.lane).label("lane")).where(_is_pending(_others)).cte("lanes", recursive=True)
-    following = select(func.min(_others.c.lane)).where(_is_pending(_others), _others.c.lane > first.c.lane)
-    lanes = first.union_all(select(following.scalar_subquery()).where(first.c.lane.is_not(None)))
-    head = _next_of(lanes.c.lane, bindparam("one", value=1, type_=Integer)).correlate(lanes).scalar_subquery()
-    named = lanes.c.lane.is_not(None) & lanes.c.lane.not_in(bindparam("full", expanding=True))
-    return select(head).select_from(lanes).where(named)
-
-
-def _next_of(lane: Any, number: Any) -> Select[Any]:
-    """Return a query for the next due deliveries of a lane."""
     return (
-        select(_heads.c.position)
-        .where(_heads.c.lane == lane, _is_pending(_heads), _heads.c.due_at <= _NOW, ~_is_later(_heads))
-        .order_by(_heads.c.due_at, _heads.c.position)
-        .limit(number)
+        f"EXISTS (SELECT 1 FROM deliveries AS earlier WHERE earlier.subject = {table}.subject "  # noqa: S608
+        f"AND earlier.webhook_id = {table}.webhook_id AND earlier.sequence < {table}.sequence "
+        f"AND earlier.{_PENDING} AND earlier.tries = 0)"
     )
 
 
-_HEADS = _first_of_each_lane()
+def _next_of(lane: str) -> str:
+    """Return a query for the next due deliveries of a lane, with values for the time and their number."""
+    return (
+        f"SELECT position FROM deliveries AS heads WHERE host = {lane} AND {_PENDING} AND due_at <= ? "  # noqa: S608
+        f"AND NOT {_is_later('heads')} ORDER BY due_at, position LIMIT ?"
+    )
+
+
+# The column `host` is the lane: older code wrote the host there.
+_FEW_DUE = (
+    f"SELECT position, account_id, host, due_at, {_is_later('deliveries')} FROM deliveries "  # noqa: S608
+    f"WHERE {_PENDING} AND due_at <= ? ORDER BY due_at LIMIT {FEW + 1}"
+)
+# Step from lane to lane through their index: the rows of a backlog are not visited.
+_HEADS = f"""
+    WITH RECURSIVE lanes (lane) AS (
+        SELECT MIN(host) FROM deliveries AS others WHERE {_PENDING}
+        UNION ALL
+        SELECT (SELECT MIN(host) FROM deliveries AS others WHERE {_PENDING} AND host > lanes.lane)
+        FROM lanes WHERE lanes.lane IS NOT NULL
+    )
+    SELECT ({_next_of("lanes.lane")}) FROM lanes WHERE lanes.lane IS NOT NULL
+"""  # noqa: S608  constant text
+_NOT_FULL = f"{_HEADS} AND lanes.lane NOT IN"
+_MORE = _next_of("?")
+_CANDIDATES = "SELECT position, account_id, host, due_at FROM deliveries WHERE position IN"
+_FREE = f"SELECT position FROM deliveries WHERE {_PENDING} AND due_at <= ? AND position IN"  # noqa: S608
+_CLAIM = "UPDATE deliveries SET lease = ?, due_at = ? WHERE position IN"
+_NAMES = tuple(column.name for column in deliveries.columns)
+_CLAIMED = (
+    f"SELECT COALESCE(deliveries.url, webhooks.url, ''), {', '.join(f'deliveries.{name}' for name in _NAMES)}, "  # noqa: S608
+    f"{event_rows.COLUMNS} FROM deliveries LEFT JOIN webhooks ON webhooks.id = deliveries.webhook_id "
+    "LEFT JOIN events ON events.job_id = deliveries.subject AND events.sequence = deliveries.sequence "
+    "WHERE deliveries.position IN"
+)
+_HELD = "SELECT tries, attempts FROM deliveries WHERE position = ? AND lease = ? FOR UPDATE"
+_RECORD = (
+    "UPDATE deliveries SET status = ?, tries = ?, due_at = ?, lease = NULL, finished_at = ?, attempts = ? "
+    "WHERE position = ? AND lease = ?"
+)
+_NEXT = f"SELECT MIN(due_at) FROM deliveries WHERE {_PENDING}"  # noqa: S608
+_NEXT_BY_CLOCK = f"SELECT MIN(due_at), {clock.NOW_TEXT} FROM deliveries WHERE {_PENDING}"  # noqa: S608
 _WHOLE = (
     select(
         deliveries,
@@ -113,7 +101,6 @@ _WHOLE = (
     .outerjoin(webhooks, webhooks.c.id == deliveries.c.webhook_id)
     .outerjoin(events, and_(events.c.job_id == deliveries.c.subject, events.c.sequence == deliveries.c.sequence))
 )
-_NEXT = select(func.min(deliveries.c.due_at)).where(_PENDING)
 
 
 # -- sending
@@ -121,7 +108,9 @@ _NEXT = select(func.min(deliveries.c.due_at)).where(_PENDING)
 
 def next_due(connection: Connection, now: float) -> tuple[float | None, float]:
     """Return when the next delivery is due, or None, and the current time of the store's clock."""
-    due_at, store_now = connection.execute(_NEXT.add_columns(clock.current(connection, now))).one()
+    if connection.dialect.name == "sqlite":
+        return sql.run(connection, _NEXT)[0][0], now
+    [(due_at, store_now)] = sql.run(connection, _NEXT_BY_CLOCK)
     return due_at, store_now
 
 
@@ -132,17 +121,16 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDeliver
         return []
     turns = {position: turn for turn, position in enumerate(chosen)}
     lease = new_id("lease")
-    values = {"lease": lease, "due_at": now + LEASE_SECONDS}
-    connection.execute(update(deliveries).where(deliveries.c.position.in_(chosen)).values(values))
-    rows = connection.execute(_WHOLE.where(deliveries.c.position.in_(chosen))).mappings().all()
-    rows = sorted(rows, key=lambda row: turns[row["position"]])
-    wanted = {row["webhook_id"]: row["account_id"] for row in rows}
+    statement, *positions = sql.among(_CLAIM, list(chosen))
+    sql.run(connection, statement, lease, now + LEASE_SECONDS, *positions)
+    rows = sql.run(connection, *sql.among(_CLAIMED, list(chosen)))
+    pairs = [_read_claimed(row) for row in rows]
+    pairs.sort(key=lambda pair: turns[pair[0].position])
+    wanted = {delivery.webhook_id: delivery.account_id for delivery, _ in pairs}
     found = webhook_rows.several(connection, wanted, now)
     claimed: list[PendingDelivery] = []
-    for row in rows:
-        delivery = _delivery(row)
+    for delivery, event in pairs:
         endpoint = found.get(delivery.webhook_id)
-        event = event_rows.get(connection, delivery.subject, delivery.sequence) if delivery.type != PING else None
         if endpoint is None or (event is None and delivery.type != PING):
             connection.execute(delete(deliveries).where(deliveries.c.position == delivery.position))
         elif endpoint.disabled_at is not None and delivery.type != PING:
@@ -150,6 +138,16 @@ def claim(connection: Connection, now: float, plan: Plan) -> list[PendingDeliver
         else:
             claimed.append(PendingDelivery(delivery, endpoint, event, chosen[delivery.position]))
     return claimed
+
+
+def _read_claimed(row: Sequence[Any]) -> tuple[Delivery, Event | None]:
+    """Return a delivery and its event, if that is still there. A ping has none."""
+    delivery = dict(zip(_NAMES, row[1:], strict=False))
+    event = row[1 + len(_NAMES) :]
+    has_event = event[0] is not None and delivery["type"] != PING
+    return _delivery({**delivery, "address": row[0], "event_position": event[0]}), (
+        event_rows.read(event) if has_event else None
+    )
 
 
 def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
@@ -160,8 +158,7 @@ def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
     held: list[Candidate] = []
     while wanted := plan.choose(due, held):
         tried = {each.position for each in wanted}
-        query = select(deliveries.c.position).where(deliveries.c.position.in_(tried), _DUE)
-        locked = connection.execute(query.with_for_update(skip_locked=True), {"now": now}).scalars().all()
+        locked = _lock(connection, now, tried)
         held += [each for each in wanted if each.position in locked]
         if len(locked) == len(wanted):
             break
@@ -169,29 +166,36 @@ def _choose(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
     return held
 
 
+def _lock(connection: Connection, now: float, positions: Collection[int]) -> Collection[int]:
+    """Lock due deliveries, and return those that no other process has. SQLite has one writer and needs no locks."""
+    if connection.dialect.name == "sqlite":
+        return positions
+    statement, *values = sql.among(_FREE, list(positions))
+    return {row[0] for row in sql.run(connection, statement + sql.SKIPPING, now, *values)}
+
+
 def _few_due(connection: Connection, now: float) -> list[Candidate] | None:
     """Return all due deliveries, or None if there are too many."""
-    rows = connection.execute(_FEW_DUE, {"now": now}).all()
+    rows = sql.run(connection, _FEW_DUE, now)
     if len(rows) > FEW:
         return None
-    return [Candidate(*row[:4]) for row in rows if not row.is_later]
+    return [Candidate(*row[:4]) for row in rows if not row[4]]
 
 
 def _due_by_lane(connection: Connection, now: float, plan: Plan) -> list[Candidate]:
     """Return the next delivery of each endpoint that has room, and more of those that may have more at once."""
-    heads = connection.execute(_HEADS, {"now": now, "full": plan.full_lanes()}).scalars()
-    positions = [each for each in heads if each is not None]
+    full = plan.full_lanes()
+    statement, *lanes = sql.among(_NOT_FULL, full) if full else (_HEADS,)
+    heads = sql.run(connection, statement, now, 1, *lanes)
+    positions = [row[0] for row in heads if row[0] is not None]
     due: list[Candidate] = []
     for start in range(0, len(positions), MANY):
-        query = _CANDIDATE.where(deliveries.c.position.in_(positions[start : start + MANY]))
-        due += [Candidate(*row) for row in connection.execute(query)]
+        some = sql.among(_CANDIDATES, positions[start : start + MANY])
+        due += [Candidate(*row) for row in sql.run(connection, *some)]
     for head in plan.choose(due):
         if (room := plan.room_of(head.lane)) > 1:
-            more = _next_of(bindparam("lane"), bindparam("room", type_=Integer))
-            positions = connection.execute(more, {"lane": head.lane, "room": room, "now": now}).scalars()
-            due += [
-                Candidate(each, head.account_id, head.lane, head.due_at) for each in positions if each != head.position
-            ]
+            more = [row[0] for row in sql.run(connection, _MORE, head.lane, now, room)]
+            due += [Candidate(each, head.account_id, head.lane, head.due_at) for each in more if each != head.position]
     return due
 
 
@@ -199,24 +203,15 @@ def record(
     connection: Connection, pending: PendingDelivery, attempt: DeliveryAttempt, retry_after: float | None, now: float
 ) -> Status | None:
     """Record an attempt and return the new status. Return None if another process has claimed the delivery since."""
-    mine = and_(deliveries.c.position == pending.delivery.position, deliveries.c.lease == pending.delivery.lease)
-    row = connection.execute(
-        select(deliveries.c.tries, deliveries.c.attempts).where(mine).with_for_update()
-    ).one_or_none()
-    if row is None:
+    mine = (pending.delivery.position, pending.delivery.lease)
+    found = sql.run(connection, _HELD, *mine)
+    if not found:
         return None
-    attempts = (*decode_attempts(row.attempts), attempt)[-MAX_ATTEMPTS_KEPT:]
-    tries = row.tries + 1
+    attempts = (*decode_attempts(found[0][1]), attempt)[-MAX_ATTEMPTS_KEPT:]
+    tries = found[0][0] + 1
     status, pause = _judge(pending, attempt, tries, retry_after)
-    values = {
-        "status": status.value,
-        "tries": tries,
-        "due_at": None if pause is None else now + pause,
-        "lease": None,
-        "finished_at": now if pause is None else None,
-        "attempts": msgspec.json.encode(attempts),
-    }
-    connection.execute(update(deliveries).where(mine).values(values))
+    ends = (None, now) if pause is None else (now + pause, None)
+    sql.run(connection, _RECORD, status.value, tries, *ends, msgspec.json.encode(attempts), *mine)
     connection.info[RUNG].add(pending.delivery.subject)
     _look_after(connection, pending, attempt, status, now)
     return status
@@ -256,8 +251,8 @@ def release(connection: Connection, leases: Sequence[tuple[int, str | None]], no
 
 def release_all(connection: Connection, now: float) -> None:
     """Release the deliveries claimed by processes that are gone."""
-    mine = and_(_PENDING, deliveries.c.lease.is_not(None))
-    connection.execute(update(deliveries).where(mine).values(lease=None, due_at=now))
+    statement = f"UPDATE deliveries SET lease = NULL, due_at = ? WHERE {_PENDING} AND lease IS NOT NULL"  # noqa: S608
+    sql.run(connection, statement, now)
 
 
 def _finish(connection: Connection, position: int, status: Status, now: float) -> None:

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Float, Insert, bindparam, delete, func, insert, literal_column, select, update
+from sqlalchemy import Connection, delete, func, insert, literal_column, select, update
 
 from penstock.domain.accounts import Action, Actor, AuditEntry
 from penstock.domain.webhooks import (
@@ -25,7 +26,7 @@ from penstock.domain.webhooks import (
 )
 from penstock.errors import TooManyPings, TooManyWebhooks, WebhookNotFound
 from penstock.store import sql
-from penstock.store.clock import not_after
+from penstock.store.clock import NOW_TEXT
 from penstock.store.database import RUNG
 from penstock.store.locks import hold
 from penstock.store.queries.accounts import audit_rows
@@ -34,8 +35,14 @@ from penstock.store.tables import deliveries, webhooks
 
 NO_ATTEMPTS = b"[]"
 """No attempts yet."""
-MOMENT = "moment"
+LANE = "host"
+"""The name of the lane's column: older code wrote the host there."""
 ENABLED = "SELECT account_id, id, events FROM webhooks WHERE disabled_at IS NULL AND account_id IN"
+_NAMES = tuple(column.name for column in webhooks.columns)
+SEVERAL = f"SELECT {', '.join(_NAMES)} FROM webhooks WHERE id IN"  # noqa: S608  names of our own
+SUCCEEDED = "UPDATE webhooks SET failing_since = NULL WHERE id = ? AND failing_since IS NOT NULL"
+FAILED = "UPDATE webhooks SET failing_since = ? WHERE id = ? AND failing_since IS NULL"
+FAILING = "SELECT failing_since FROM webhooks WHERE id = ?"
 
 # -- the outbox
 
@@ -56,7 +63,7 @@ def enqueue(connection: Connection, happened: Sequence[WebhookEvent], now: float
     enabled = sql.run(connection, *sql.among(ENABLED, accounts))
     rows = [row for event in happened for row in _deliveries(event, enabled, now)]
     if rows:
-        connection.execute(_insert(connection), rows)
+        _write(connection, rows)
         connection.info[RUNG].add(DELIVERIES)
 
 
@@ -75,9 +82,9 @@ def add_ping(connection: Connection, endpoint: Endpoint, name: str, now: float) 
     """Queue a ping of a webhook and return its position. Raise if the account has too many open pings."""
     _refuse_pings(connection, endpoint.account_id, now)
     event = {"account_id": endpoint.account_id, "subject": name, "sequence": 1, "type": PING}
-    values = _new(event, endpoint.id, None, now) | {"lane": ping_lane_of(endpoint.account_id, endpoint.id)}
+    values = _new(event, endpoint.id, None, now) | {LANE: ping_lane_of(endpoint.account_id, endpoint.id)}
     connection.info[RUNG].add(DELIVERIES)
-    return connection.execute(_insert(connection).returning(deliveries.c.position), values).scalar_one()
+    return sql.run(connection, f"{_addition(connection, tuple(values))} RETURNING position", *values.values())[0][0]
 
 
 def _refuse_pings(connection: Connection, account_id: str, now: float) -> None:
@@ -93,9 +100,23 @@ def _refuse_pings(connection: Connection, account_id: str, now: float) -> None:
         )
 
 
-def _insert(connection: Connection) -> Insert:
-    """Return an insert whose rows are due at once, also for a sender with a slow clock."""
-    return insert(deliveries).values(due_at=not_after(connection, bindparam(MOMENT, type_=Float)))
+def _write(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    statement = _addition(connection, tuple(rows[0]))
+    if len(rows) == 1:
+        sql.run(connection, statement, *rows[0].values())
+    else:
+        sql.run_many(connection, statement, [tuple(row.values()) for row in rows])
+
+
+def _addition(connection: Connection, names: tuple[str, ...]) -> str:
+    """Return an insert of a row that is due at once, also for a sender with a slow clock."""
+    return _insert(names, on_server=connection.dialect.name == "postgresql")
+
+
+@cache
+def _insert(names: tuple[str, ...], *, on_server: bool) -> str:
+    marks = [f"LEAST(?, {NOW_TEXT})" if name == "due_at" and on_server else "?" for name in names]
+    return f"INSERT INTO deliveries ({', '.join(names)}) VALUES ({', '.join(marks)})"  # noqa: S608  names of our own
 
 
 def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float) -> dict[str, Any]:
@@ -103,11 +124,11 @@ def _new(event: Mapping[str, Any], webhook_id: str, url: str | None, now: float)
     return {
         **event,
         "webhook_id": webhook_id,
-        "lane": lane_of(webhook_id, url),
+        LANE: lane_of(webhook_id, url),
         "url": url,
         "status": Status.PENDING.value,
         "tries": 0,
-        MOMENT: now,
+        "due_at": now,
         "created_at": now,
         "attempts": NO_ATTEMPTS,
     }
@@ -160,8 +181,8 @@ def get_own(connection: Connection, account_id: str, now: float, *, lock: bool =
 
 def several(connection: Connection, wanted: Mapping[str, str], now: float) -> dict[str, Endpoint]:
     """Return webhooks by id, each given with its account. Accounts' own ones are created if missing."""
-    rows = connection.execute(select(webhooks).where(webhooks.c.id.in_(wanted))).mappings()
-    found = {row["id"]: _endpoint(row) for row in rows}
+    rows = sql.run(connection, *sql.among(SEVERAL, list(wanted))) if wanted else ()
+    found = {row[0]: _endpoint(dict(zip(_NAMES, row, strict=True))) for row in rows}
     for webhook_id, account_id in wanted.items():
         if webhook_id not in found and webhook_id == own_id(account_id):
             own = Endpoint(
@@ -222,14 +243,12 @@ def disable(connection: Connection, endpoint: Endpoint, reason: DisabledReason, 
 
 def note(connection: Connection, webhook_id: str, now: float, *, succeeded: bool) -> float | None:
     """Record whether a webhook failed. Return since when it has only failed, or None if it has not."""
-    mine = webhooks.c.id == webhook_id
     if succeeded:
-        connection.execute(
-            update(webhooks).where(mine, webhooks.c.failing_since.is_not(None)).values(failing_since=None)
-        )
+        sql.run(connection, SUCCEEDED, webhook_id)
         return None
-    connection.execute(update(webhooks).where(mine, webhooks.c.failing_since.is_(None)).values(failing_since=now))
-    return connection.execute(select(webhooks.c.failing_since).where(mine)).scalar()
+    sql.run(connection, FAILED, now, webhook_id)
+    found = sql.run(connection, FAILING, webhook_id)
+    return found[0][0] if found else None
 
 
 def _columns(endpoint: Endpoint) -> dict[str, Any]:
