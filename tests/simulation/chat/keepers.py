@@ -17,6 +17,8 @@ PATH: Final = "/v1/responses"
 RETENTION: Final = "30m"
 RUNNING: Final = ("queued", "in_progress")
 """Statuses of a response that is not finished, in order."""
+ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "error")
+"""Types of the event that ends a stream."""
 BUSY: Final = frozenset({429, 500, 503})
 """Statuses after which a caller asks again: 500 only if the store answers with an unknown outcome."""
 POLL_SECONDS: Final = (0.2, 3.0)
@@ -123,8 +125,10 @@ class Keeper:
         return done[int(thrown * 1000) % len(done)] if done and thrown < 0.5 else None
 
     async def _find_port(self) -> int:
-        while not (ports := self.caller.ports()):
+        ports = self.caller.ports()
+        if not ports:
             await asyncio.sleep(1)
+            raise CallFailed("No server listens.")
         return self._dice.choice(ports)
 
     def _take_head(self, heard: Heard, answer: HttpAnswer, previous: Kept | None = None) -> None:
@@ -152,29 +156,35 @@ class Keeper:
         self.caller.check_text(heard)
 
     async def _read_stream(self, heard: Heard, port: int, body: Any, headers: dict[str, str]) -> Kept | None:
-        data, last = b"", None
+        data = b""
         async with aclosing(self._http.stream(port, PATH, body, headers=headers)) as pieces:
             async for piece in pieces:
                 if isinstance(piece, HttpAnswer):
                     self.caller.take_head(heard, piece)
-                    continue
-                data += piece
+                else:
+                    data += piece
         if heard.status != 200:
             self._take_head(heard, HttpAnswer(heard.status or 0, {"x-request-id": heard.marker}, data))
             return None
         self.caller.check_privacy(data)
+        last = self._take_events(heard, data)
+        if last is None or "response" not in last or last["type"] == "response.failed":
+            return None
+        return self._take_response(heard, last["response"], is_background=False)
+
+    def _take_events(self, heard: Heard, data: bytes) -> dict[str, Any] | None:
+        """Take the events of a stream that was not cut. Return the last one."""
+        last = None
         for event in _events(data):
             if last is not None:
                 self.world.violate("nothing follows the end of a stream", f"{heard.marker}: {event}")
             if event["type"] == "response.output_text.delta":
                 heard.text += event["delta"]
-            elif event["type"] in ("response.completed", "response.incomplete", "response.failed", "error"):
+            elif event["type"] in ENDS:
                 last = event
         if last is None:
             self.world.violate("a stream ends with its end mark, an error or a cut", heard.marker)
-        elif "response" in last and last["type"] != "response.failed":
-            return self._take_response(heard, last["response"], is_background=False)
-        return None
+        return last
 
     # -- what becomes of it
 

@@ -7,7 +7,9 @@ from simulation.chat.keepers import Keeper
 from simulation.store import SharedStore
 from simulation.world import World
 
-RUNNING: Final = "SELECT account_id, id, status FROM responses WHERE owner IS NOT NULL OR status IN ('queued', 'in_progress')"
+RUNNING: Final = """
+SELECT account_id, id, status FROM responses WHERE owner IS NOT NULL OR status IN ('queued', 'in_progress')
+"""
 HARMLESS: Final = frozenset({"skew", "reload", "vendor down", "objects away", "objects full", "memory pressure"})
 """Planned faults in which every process lives and reaches the store."""
 LOOSE: Final = """
