@@ -51,17 +51,20 @@ def store_of(server: Server) -> closing[sqlite3.Connection]:
 
 @contextmanager
 def counted_reads(server: Server) -> Iterator[list[str]]:
-    """Every statement that asks the store for a key."""
+    """Every statement that asks the store for a key, whoever sends it."""
     asked: list[str] = []
 
-    def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def note(statement: str) -> None:
         if "FROM keys" in statement:
             asked.append(statement)
 
+    def watch(driver: Any, *_: Any) -> None:
+        driver.set_trace_callback(note)
+
     engine = server.gateway.database.engine
-    event.listen(engine, "before_cursor_execute", note)
+    event.listen(engine, "checkout", watch)
     yield asked
-    event.remove(engine, "before_cursor_execute", note)
+    event.remove(engine, "checkout", watch)
 
 
 # -- who is let in
