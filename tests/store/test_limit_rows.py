@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 from sqlalchemy import Connection
-from store.trials import undone
+from store.trials import set_store_clock, undone
 
 from penstock.store.queries.billing import limit_rows
 from penstock.store.queries.billing.limit_rows import SLOT_SECONDS, BucketLevel, Owed
@@ -176,3 +176,12 @@ def test_slots_are_never_more_than_the_limit_and_none_is_lost(trial, limit, asks
                     now += number * 15
             rows = connection.exec_driver_sql("SELECT process, amount FROM slots")
             assert {tuple(row) for row in rows} == {(name, held) for name, (held, _) in given.items() if held}
+
+
+def test_slots_of_a_process_whose_clock_is_slow_are_its_own(connection):
+    set_store_clock(connection, NOW)
+    slow = NOW if connection.dialect.name == "sqlite" else NOW - 10 * SLOT_SECONDS  # one machine has one clock
+    assert limit_rows.lease_slots(connection, "key", "slow", 1, 1, slow) == 1
+    assert limit_rows.lease_slots(connection, "key", "other", 1, 1, NOW) == 0
+    assert limit_rows.renew_slots(connection, "slow", slow) == {"key"}
+    assert limit_rows.lease_slots(connection, "key", "other", 1, 1, NOW + 1) == 0

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from store.money_model import Books
 from store.sample_completions import make_completion
 from store.sample_jobs import make_job
-from store.trials import connected, tried, undone
+from store.trials import connected, set_store_clock, tried, undone
 
 from penstock.accounts import ledger_corrections
 from penstock.domain import jobs
@@ -118,6 +118,7 @@ class MoneyMachine(RuleBasedStateMachine):
 
     def do(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """One transaction; its result or its error."""
+        set_store_clock(self.connection, self.now)
         try:
             with tried(self.connection):
                 return function(self.connection, *args, **options)

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from sqlalchemy import Connection, func, select
 from store.sample_jobs import NOW
+from store.trials import set_store_clock
 
 from penstock.domain.kept import responses as bounds
 from penstock.domain.kept.responses import LEASE_SECONDS, KeptResponse, ResponseStatus
@@ -38,7 +39,8 @@ def keep(connection: Connection, name: str, quota: int = QUOTA, **fields: Any) -
 
 def begin(connection: Connection, name: str, owner: str = "process_1", **fields: Any) -> KeptResponse:
     made = make(name, status=ResponseStatus.QUEUED, is_background=True, **fields)
-    response_rows.add(connection, made, [], QUOTA, RunLease(owner, NOW + LEASE_SECONDS))
+    set_store_clock(connection, NOW)
+    response_rows.add(connection, made, [], QUOTA, RunLease(owner, NOW))
     return made
 
 
@@ -206,7 +208,8 @@ def test_a_response_whose_process_died_fails_and_stays_failed(connection):
     begin(connection, "resp_dead", "process_dead")
     begin(connection, "resp_alive", "process_alive")
     later = NOW + LEASE_SECONDS + 1
-    response_rows.renew(connection, RunLease("process_alive", later + LEASE_SECONDS), ["resp_alive"])
+    set_store_clock(connection, later)
+    response_rows.renew(connection, RunLease("process_alive", later), ["resp_alive"])
     assert response_rows.end_lost(connection, NOW + LEASE_SECONDS - 1, 100) == 0
     assert response_rows.end_lost(connection, later, 100) == 1
     dead, alive = find(connection, "resp_dead"), find(connection, "resp_alive")
@@ -218,11 +221,22 @@ def test_a_response_whose_process_died_fails_and_stays_failed(connection):
     assert response_rows.end_lost(connection, later, 100) == 0
 
 
+def test_a_process_whose_clock_is_slow_keeps_its_responses(connection):
+    begin(connection, "resp_a")
+    slow, later = NOW - 10 * LEASE_SECONDS, NOW + LEASE_SECONDS + 1
+    if connection.dialect.name == "sqlite":
+        slow = later  # one machine, one clock
+    set_store_clock(connection, later)
+    response_rows.renew(connection, RunLease("process_1", slow), ["resp_a"])
+    assert response_rows.end_lost(connection, later + 1, 100) == 0
+
+
 def test_a_process_keeps_alive_only_what_it_still_runs(connection):
     begin(connection, "resp_run")
     begin(connection, "resp_left")
     later = NOW + LEASE_SECONDS + 1
-    renewed = response_rows.renew(connection, RunLease("process_1", later + LEASE_SECONDS), ["resp_run"])
+    set_store_clock(connection, later)
+    renewed = response_rows.renew(connection, RunLease("process_1", later), ["resp_run"])
     assert renewed == {(MINE, "resp_run")}
     assert response_rows.end_lost(connection, later, 100) == 1
     found = find(connection, "resp_left")
@@ -245,7 +259,7 @@ def test_cancelling_wakes_the_process_that_runs_it_and_can_be_repeated(connectio
     assert connection.info[RUNG] == {background("process_1")}
     assert response_rows.cancel(connection, MINE, "resp_a", NOW).status is ResponseStatus.CANCELLED
     assert not response_rows.start(connection, MINE, "resp_a", "process_1")
-    assert response_rows.renew(connection, RunLease("process_1", NOW + 100), ["resp_a"]) == set()
+    assert response_rows.renew(connection, RunLease("process_1", NOW + 40), ["resp_a"]) == set()
     with pytest.raises(ResponseNotFound):
         response_rows.cancel(connection, "acct_other", "resp_a", NOW)
 
@@ -257,6 +271,6 @@ def test_deleting_one_that_runs_wakes_its_process(connection):
         response_rows.remove(connection, "acct_other", "resp_a", NOW)
     response_rows.remove(connection, MINE, "resp_a", NOW)
     assert connection.info[RUNG] == {background("process_1")}
-    assert response_rows.renew(connection, RunLease("process_1", NOW + 100), ["resp_a"]) == set()
+    assert response_rows.renew(connection, RunLease("process_1", NOW + 40), ["resp_a"]) == set()
     with pytest.raises(ResponseNotFound):
         response_rows.remove(connection, MINE, "resp_a", NOW)

@@ -25,6 +25,24 @@ def connected(url: str | None = None) -> Generator[Connection]:
     engine.dispose()
 
 
+SHADOW = """
+CREATE SCHEMA IF NOT EXISTS shadow;
+CREATE OR REPLACE FUNCTION shadow.clock_timestamp() RETURNS timestamptz LANGUAGE sql STABLE AS
+$$ SELECT to_timestamp(current_setting('shadow.now')::double precision) $$;
+SET LOCAL search_path = shadow, pg_catalog, public;
+"""
+"""A function that shadows PostgreSQL's own, until the transaction is undone."""
+
+
+def set_store_clock(connection: Connection, now: float) -> None:
+    """Let PostgreSQL's clock show this time in this transaction. SQLite has no clock of its own."""
+    if connection.dialect.name == "postgresql":
+        driver: Any = connection.connection.driver_connection
+        if "shadow" not in driver.execute("SHOW search_path").fetchone()[0]:
+            driver.execute(SHADOW)
+        driver.execute(f"SET LOCAL shadow.now = '{now!r}'")
+
+
 @contextmanager
 def undone(connection: Connection) -> Generator[Connection]:
     """A transaction of which nothing stays."""

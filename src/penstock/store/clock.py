@@ -4,6 +4,8 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Float, func, literal_column
 
+from penstock.store import sql
+
 NOW_TEXT: Final = "extract(epoch FROM clock_timestamp())::double precision"
 NOW: Final = literal_column(NOW_TEXT, Float)
 """The current time of PostgreSQL."""
@@ -20,3 +22,11 @@ def has_passed(connection: Connection, moment: ColumnElement[Any], now: float) -
     A machine whose clock is fast ends no other's lease.
     """
     return moment <= not_after(connection, now)
+
+
+def read(connection: Connection, now: float) -> float:
+    """Return the time from which a lease counts: that of the store. A file has the machine's own.
+
+    A machine whose clock is slow would otherwise write leases that others see as ended.
+    """
+    return now if connection.dialect.name == "sqlite" else sql.run(connection, f"SELECT {NOW_TEXT}")[0][0]

@@ -13,7 +13,6 @@ from penstock.chat.kept.items import ItemPage
 from penstock.clocks import Clocks
 from penstock.domain.kept.responses import (
     ID,
-    LEASE_SECONDS,
     MAX_CHAIN_BYTES,
     MAX_CHAIN_RESPONSES,
     KeepPolicy,
@@ -258,7 +257,7 @@ class KeptResponses:
         return kept
 
     def _lease(self) -> RunLease:
-        return RunLease(self._process, self._clock() + LEASE_SECONDS)
+        return RunLease(self._process, self._clock())
 
     def _not_found(self, response_id: str) -> ResponseNotFound:
         hint = "" if self.is_on else " This server keeps no responses: `chat.response_retention` is 0."

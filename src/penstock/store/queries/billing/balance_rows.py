@@ -209,12 +209,12 @@ def lease(
             write(connection, balance)
         return Grant(0, balance.standing, int(elsewhere))
     amount = min(balance.room // part, max(least, want))
-    before = _get_amount(connection, process, balance.key)
+    before, expires_at = _get_amount(connection, process, balance.key), clock.read(connection, now) + LEASE_SECONDS
     if before is None:
         values = {**balance.key._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
-        sql.do_all(connection, sql.insertion(holds, [values | {"expires_at": now + LEASE_SECONDS}]))
+        sql.do_all(connection, sql.insertion(holds, [values | {"expires_at": expires_at}]))
     else:
-        sql.run(connection, _GROW, before + amount, now + LEASE_SECONDS, process, *balance.key)
+        sql.run(connection, _GROW, before + amount, expires_at, process, *balance.key)
     balance.held += amount
     write(connection, balance)
     return Grant(amount, balance.standing, is_new=before is None)
@@ -264,7 +264,7 @@ def recall(connection: Connection, owners: Sequence[str], process: str) -> None:
 def renew(connection: Connection, process: str, now: float) -> dict[BalanceKey, bool]:
     """Renew a process's leases. Return their balances, each with whether other processes need it."""
     mine = and_(holds.c.subject == process, holds.c.is_lease == 1)
-    renewed = update(holds).where(mine).values(expires_at=now + LEASE_SECONDS)
+    renewed = update(holds).where(mine).values(expires_at=clock.read(connection, now) + LEASE_SECONDS)
     rows = connection.execute(renewed.returning(holds.c.owner, holds.c.period, holds.c.start, holds.c.recalled))
     return {BalanceKey(row.owner, row.period, row.start): bool(row.recalled) for row in rows}
 

@@ -85,10 +85,13 @@ def lease_slots(
     given = min(want, limit - int(connection.execute(query).scalar() or 0))
     if given <= 0:
         return 0
-    mine = and_(slots.c.owner == owner, slots.c.process == process)
-    grown = update(slots).where(mine).values(amount=slots.c.amount + given, expires_at=now + SLOT_SECONDS)
+    mine, expires_at = (
+        and_(slots.c.owner == owner, slots.c.process == process),
+        clock.read(connection, now) + SLOT_SECONDS,
+    )
+    grown = update(slots).where(mine).values(amount=slots.c.amount + given, expires_at=expires_at)
     if not connection.execute(grown).rowcount:
-        values = {"owner": owner, "process": process, "amount": given, "expires_at": now + SLOT_SECONDS}
+        values = {"owner": owner, "process": process, "amount": given, "expires_at": expires_at}
         connection.execute(insert(slots), values)
     return given
 
@@ -103,7 +106,8 @@ def give_back_slots(connection: Connection, process: str, amounts: Mapping[str, 
 
 def renew_slots(connection: Connection, process: str, now: float) -> set[str]:
     """Renew a process's slots. Return their owners."""
-    renewed = update(slots).where(slots.c.process == process).values(expires_at=now + SLOT_SECONDS)
+    expires_at = clock.read(connection, now) + SLOT_SECONDS
+    renewed = update(slots).where(slots.c.process == process).values(expires_at=expires_at)
     return set(connection.execute(renewed.returning(slots.c.owner)).scalars())
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import Connection, Integer, and_, delete, func, insert, literal, select, update
 
 from penstock.domain.kept.responses import (
+    LEASE_SECONDS,
     MAX_CHAIN_RESPONSES,
     MAX_RESPONSES,
     MAX_RUNNING,
@@ -46,10 +47,14 @@ class Turn(NamedTuple):
 
 
 class RunLease(NamedTuple):
-    """The process that runs a background response, and until when it counts as alive."""
+    """The process that runs a background response, and when it was last alive."""
 
     owner: str
-    until: float
+    now: float
+
+    def until(self, connection: Connection) -> float:
+        """Return until when it counts as alive."""
+        return clock.read(connection, self.now) + LEASE_SECONDS
 
 
 def _is(account_id: str, response_id: Any) -> Any:
@@ -74,9 +79,9 @@ def add(
     _remove(connection, account_id, [response.id])  # a vendor's id may come again
     _make_room(connection, response, quota_bytes)
     row = {**asdict(response), "is_background": int(response.is_background), "bytes": response.size}
-    owned = (
-        {"owner": None, "lease_until": None} if lease is None else {"owner": lease.owner, "lease_until": lease.until}
-    )
+    owned: dict[str, Any] = {"owner": None, "lease_until": None}
+    if lease is not None:
+        owned = {"owner": lease.owner, "lease_until": lease.until(connection)}
     connection.execute(insert(responses), {**row, "status": response.status.value, **owned})
     _add_items(connection, account_id, response.id, output_ids)
     if response.previous_id is not None:
@@ -213,7 +218,7 @@ def cancel(connection: Connection, account_id: str, response_id: str, now: float
 def renew(connection: Connection, lease: RunLease, ids: Collection[str]) -> set[tuple[str, str]]:
     """Renew the lease of a process on these responses. Return the accounts and ids of those that are still its own."""
     mine = and_(responses.c.owner == lease.owner, responses.c.id.in_(ids))
-    connection.execute(update(responses).where(mine).values(lease_until=lease.until))
+    connection.execute(update(responses).where(mine).values(lease_until=lease.until(connection)))
     found = connection.execute(select(responses.c.account_id, responses.c.id).where(mine))
     return {(row.account_id, row.id) for row in found}
 
