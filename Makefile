@@ -6,6 +6,7 @@ JAVASCRIPT := tests/javascript
 AGENTS := tests/agents
 CONSOLE := src/penstock/console/index.html
 CONSOLE_SOURCES := $(shell find console -name node_modules -prune -o -type f -print)
+SOURCES := $(shell find src -name '*.py')
 TEST_SOURCES := $(shell find tests -name node_modules -prune -o -name '*.py' -print)
 # Twice quiet: show errors, hide warnings about the machine's own pip configuration.
 PIP := $(BIN)/python -m pip install --quiet --quiet --disable-pip-version-check
@@ -65,7 +66,7 @@ test: setup  ## run every check and every test, like CI
 	@$(MAKE) --no-print-directory --jobs 3 lint run-tests check-layers check-console check-types
 
 run-tests: console fetch-browser pull-weights compile-tests  # beside the checks; more processes than cores, since many tests wait
-	@$(BIN)/pytest --numprocesses 5 --dist worksteal
+	@$(BIN)/pytest --numprocesses 4 --dist worksteal
 
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
@@ -99,9 +100,12 @@ lint: setup-dev
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python tests/sizes.py
 
-check-types: setup-dev  # on the oldest Python: newer ones get other releases of NumPy, with other types
+check-types: $(VENV)/.types-checked  # if the sources have changed: it takes a minute of both cores
+
+$(VENV)/.types-checked: $(VENV)/.installed-dev pyproject.toml $(SOURCES)
 	@if $(BIN)/python -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))'; then nice $(BIN)/pyright; \
-	else echo "Types are checked on Python 3.11 only."; fi
+	else echo "Types are checked on Python 3.11 only: newer ones get other releases of NumPy, with other types."; fi
+	@touch $@
 
 check-layers: setup-dev
 	@$(BIN)/lint-imports
