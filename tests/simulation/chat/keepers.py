@@ -23,10 +23,14 @@ BUSY: Final = frozenset({429, 500, 503})
 """Statuses after which a caller asks again: 500 only if the store answers with an unknown outcome."""
 POLL_SECONDS: Final = (0.2, 3.0)
 MAX_TRIES: Final = 3
-PATIENCE_SECONDS: Final = 400.0
+PATIENCE_SECONDS: Final = 200.0
 """The longest time for which a caller polls, from the last fault on."""
 FIRST_NUMBER: Final = 50_000
 """In the markers of these callers."""
+CALM_NUMBER: Final = 60_000
+CALM_REQUESTS: Final = 8
+CALM_SECONDS: Final = 40.0
+"""The time over which responses run while nothing goes wrong: longer than from one sweep to the next."""
 
 
 @dataclass
@@ -44,6 +48,13 @@ class Kept:
     is_deleted: bool = False
     may_be_gone: bool = False
     """True once a deletion was asked for, whatever came back."""
+    has_gone: bool = False
+    """True once it could not be found."""
+
+    @property
+    def number(self) -> int:
+        """Return the number of its request."""
+        return int(self.heard.marker.split("-")[2])
 
     @property
     def is_running(self) -> bool:
@@ -74,6 +85,17 @@ class Keeper:
                 self.world.note(f"{self.caller.account} asks for a response that is kept", name)
                 tasks.append(asyncio.create_task(self._insist(number)))
         await asyncio.gather(*tasks)
+
+    async def linger(self) -> None:
+        """Let responses run in the background while nothing goes wrong: none is lost."""
+        tasks: list[asyncio.Task[None]] = []
+        for number in range(CALM_NUMBER, CALM_NUMBER + CALM_REQUESTS):
+            tasks.append(asyncio.create_task(self._insist(number)))
+            await asyncio.sleep(CALM_SECONDS / CALM_REQUESTS)
+        await asyncio.gather(*tasks)
+        for kept in self.kept:
+            if kept.is_lost and kept.number >= CALM_NUMBER:
+                self.world.violate("a response of a living process goes on", repr(kept))
 
     # -- requests
 
@@ -199,7 +221,7 @@ class Keeper:
             await self._look(kept)
             if (change := next(changes, None)) is not None:
                 await change(kept)
-            elif is_last or kept.is_deleted:
+            elif is_last or kept.has_gone:
                 break
         await self._pry()
         await self._look(kept)
@@ -222,6 +244,7 @@ class Keeper:
         if answer is None:
             return
         if answer.status == 404:
+            kept.has_gone = True
             if not kept.may_be_gone and not self.world.had_jump:
                 self.world.violate("a kept response can be found", f"{kept}: {answer.body[:300]!r}")
         elif answer.status != 200:

@@ -136,6 +136,7 @@ class ChatSide:
         """Let one caller rush, and every caller ask once more. Then wait until all is charged and no lease is left."""
         rushes = [self._world.spawn(caller.rush(RUSH_NUMBER)) for caller in self._rushing()]
         self._world.run(self._world.now + RUSH_SECONDS, lambda: all(task.done() for task in rushes))
+        rushes += [self._world.spawn(keeper.linger()) for keeper in self.keepers]
         probes = rushes + [self._world.spawn(caller.probe(self._payer(caller.account))) for caller in self.callers]
         bound = self._world.now + SETTLE_SECONDS
         self._world.run(bound, lambda: all(task.done() for task in probes))
