@@ -50,11 +50,18 @@ class Kept:
     """True once a deletion was asked for, whatever came back."""
     has_gone: bool = False
     """True once it could not be found."""
+    previous: "Kept | None" = field(default=None, repr=False)
+    """The response that it continues."""
 
     @property
     def number(self) -> int:
         """Return the number of its request."""
         return int(self.heard.marker.split("-")[2])
+
+    @property
+    def can_be_continued(self) -> bool:
+        """Return whether neither this response nor one before it may be gone."""
+        return not self.may_be_gone and (self.previous is None or self.previous.can_be_continued)
 
     @property
     def is_running(self) -> bool:
@@ -107,12 +114,15 @@ class Keeper:
             marker = f"ask-{self.caller.account}-{number}-{attempt}"
             heard = self.caller.begin(marker, is_streamed=is_streamed, most=None)
             heard.has_known_prompt = False
+            thrown = dice.random()
+            previous = self._choose_previous(thrown)
             try:
-                found = await self._ask(heard, dice.random(), is_background=is_background)
+                found = await self._ask(heard, thrown, previous, is_background=is_background)
             except CallFailed:
                 self.world.counts["chat calls that failed"] += 1
                 found = None
             if found is not None:
+                found.previous = previous
                 self.kept.append(found)
                 self.world.counts["responses kept"] += 1
                 await self._watch(found, dice.random())
@@ -122,10 +132,9 @@ class Keeper:
                 return
             await asyncio.sleep(dice.uniform(0.2, 4.0))
 
-    async def _ask(self, heard: Heard, thrown: float, *, is_background: bool) -> Kept | None:
+    async def _ask(self, heard: Heard, thrown: float, previous: Kept | None, *, is_background: bool) -> Kept | None:
         """Ask for a response. Return it if it is kept."""
         body: dict[str, Any] = {"model": MODEL, "input": heard.marker + " word" * int(20 * thrown), "store": True}
-        previous = self._choose_previous(thrown)
         if previous is not None:
             body["previous_response_id"] = previous.id
         if is_background:
@@ -143,7 +152,7 @@ class Keeper:
         return self._take_response(heard, answer.json, is_background=is_background)
 
     def _choose_previous(self, thrown: float) -> Kept | None:
-        done = [each for each in self.kept if each.status == "completed" and not each.may_be_gone]
+        done = [each for each in self.kept if each.status == "completed" and each.can_be_continued]
         return done[int(thrown * 1000) % len(done)] if done and thrown < 0.5 else None
 
     async def _find_port(self) -> int:
@@ -159,7 +168,7 @@ class Keeper:
         if answer.status not in (200, 400):
             self.caller.take_error(heard, answer.body)
         if answer.status == 400 and b"previous_response" in answer.body:
-            if previous is not None and not previous.may_be_gone and not self.world.had_jump:
+            if previous is not None and previous.can_be_continued and not self.world.had_jump:
                 self.world.violate("a kept response can be continued", f"{previous}: {answer.body[:300]!r}")
         elif answer.status == 400:
             self.caller.take_error(heard, answer.body)
