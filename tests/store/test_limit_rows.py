@@ -154,6 +154,7 @@ def test_slots_are_never_more_than_the_limit_and_none_is_lost(trial, limit, asks
         now, given = NOW, dict[str, tuple[int, float]]()  # by process: how many, and until when
         for deed, process, number in asks:
             amount, until = given.get(process, (0, 0.0))
+            set_store_clock(connection, now)
             match deed:
                 case "lease":
                     given = {name: (held, ends) for name, (held, ends) in given.items() if ends > now}
