@@ -227,7 +227,7 @@ class Exchange:
         if shown and shown not in self._sent_tokens:
             self._sent_tokens.append(shown)
         if vendor.upstream is not None:
-            status, headers, data = await self._ask_inside(vendor.upstream, call)
+            status, headers, data = await self._ask_inside(vendor.upstream, call, be_sure)
             return Reply(status, headers, data if isinstance(data, bytes) else await asyncio.to_thread(data.read_bytes))
         http_client = await self._open_http_client()
         async with http_client.request(name, vendor, call, be_sure) as response, asyncio.timeout(call.seconds):
@@ -251,10 +251,18 @@ class Exchange:
         texts = {file: await asyncio.to_thread(_write_data_uri, file, await self._read_file(file)) for file in files}
         return structs.replace(call, json=_fill(call.json, texts))
 
-    async def _ask_inside(self, upstream: InProcessUpstream, call: Call) -> tuple[int, Mapping[str, str], bytes | Path]:
+    async def _ask_inside(
+        self, upstream: InProcessUpstream, call: Call, be_sure: Callable[[], None] | None = None
+    ) -> tuple[int, Mapping[str, str], bytes | Path]:
         body = (call.body or b"") if call.json is None else msgspec.json.encode(call.json)
+
+        def ask() -> tuple[int, Mapping[str, str], bytes | Path]:
+            if be_sure is not None:
+                be_sure()  # here, as the process may have been frozen before the thread began
+            return upstream.answer(call.method, call.url, body)
+
         try:
-            return await asyncio.to_thread(upstream.answer, call.method, call.url, body)
+            return await asyncio.to_thread(ask)
         except ConnectionRefusedError as error:
             raise NotSent("connection refused") from error
         except ConnectionError as error:

@@ -1,5 +1,6 @@
 """A process that was frozen before its order went out does not send it when it wakes up."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,3 +49,24 @@ async def test_what_is_in_doubt_when_it_is_sent_is_not_sent():
         finally:
             await exchange.close()
     assert [request.path for request in server.requests] == ["/one"]
+
+
+async def test_what_is_in_doubt_when_its_thread_begins_is_not_done(tmp_path: Path):
+    sim = Sim(SimOptions(type="sim"), VendorFolders(tmp_path, tmp_path))
+    assert sim.upstream is not None
+    asked: list[str] = []
+
+    def be_sure() -> None:
+        asked.append(threading.current_thread().name)
+        raise InDoubt
+
+    exchange = Exchange(no_file)
+    try:
+        with pytest.raises(InDoubt):
+            await exchange.drive("near", sim, "submit", order("/orders"), be_sure=be_sure)
+        assert sim.upstream.counts()["orders"] == 0
+    finally:
+        await exchange.close()
+        sim.upstream.close()
+    assert asked
+    assert threading.main_thread().name not in asked
