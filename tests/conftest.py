@@ -1,6 +1,7 @@
 """A whole gateway on a real socket for every test that asks for one, spoken to by real clients."""
 
 import asyncio
+import logging
 import os
 import shutil
 import threading
@@ -28,6 +29,7 @@ from penstock.domain import api_keys
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
+from penstock.observability import logs
 from penstock.ports import Ports
 from penstock.settings.tables import Settings, load
 from penstock.store import schema
@@ -104,6 +106,21 @@ class Server:
     async def generate(self, model: str = VIDEO, **params: Any) -> dict[str, Any]:
         """Submit one job and wait for its end."""
         return await self.finish((await self.submit(model, **params))["id"])
+
+
+@pytest.fixture(autouse=True)
+def logging_is_put_back() -> Generator[None]:
+    """A command that serves in this process logs to a stream that ends with it, and would fail later tests."""
+    root = logging.getLogger()
+    level = root.level
+    yield
+    ours = [handler for handler in root.handlers if type(handler).__module__ == logs.__name__]
+    if ours:
+        for handler in ours:
+            root.removeHandler(handler)
+        root.setLevel(level)
+        logging.captureWarnings(capture=False)
+        logging.raiseExceptions = True
 
 
 @pytest.fixture(autouse=True)

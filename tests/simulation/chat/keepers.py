@@ -21,6 +21,8 @@ ENDS: Final = ("response.completed", "response.incomplete", "response.failed", "
 """Types of the event that ends a stream."""
 BUSY: Final = frozenset({429, 500, 503})
 """Statuses after which a caller asks again: 500 only if the store answers with an unknown outcome."""
+HASTY_PART: Final = 0.15
+"""The part of the responses that are canceled as soon as they are accepted."""
 POLL_SECONDS: Final = (0.2, 3.0)
 MAX_TRIES: Final = 3
 PATIENCE_SECONDS: Final = 200.0
@@ -224,6 +226,8 @@ class Keeper:
         changes = iter([self._cancel, self._delete] if thrown < 0.1 else [self._cancel] if thrown < 0.25 else [])
         if thrown > 0.9:
             changes = iter([self._delete])
+        if thrown < HASTY_PART:  # before its run begins, or in the midst of it
+            await self._cancel(kept)
         while not self._has_lost_patience():
             await asyncio.sleep(self._dice.uniform(*POLL_SECONDS))
             is_last = not kept.is_running
