@@ -28,8 +28,8 @@ FLAGS = (
     "--enable-unsafe-swiftshader",
 )
 """It asks nobody for anything by itself, and draws 3D without a graphics card."""
-PACKAGE = "chromium-headless-shell"
-"""Chromium without its window: it takes three quarters of the CPU."""
+PACKAGES = ("chromium-headless-shell", "chromium")
+"""The first is Chromium without its window, which takes three quarters of the CPU. Not every distribution has it."""
 PATIENCE_SECONDS = 300
 
 
@@ -44,11 +44,14 @@ def fetch() -> str | None:
         return found
     if platform.system() != "Linux" or shutil.which("apt-get") is None:
         return None
-    try:
-        _install() if os.geteuid() == 0 else _unpack()
-    except (OSError, subprocess.SubprocessError) as error:
-        print(f"No Chromium could be fetched: {error}", file=sys.stderr)
-    return find()
+    for package in PACKAGES:
+        try:
+            _install(package) if os.geteuid() == 0 else _unpack(package)
+        except (OSError, subprocess.SubprocessError) as error:
+            print(f"{package} could not be fetched: {error}", file=sys.stderr)
+        if found := find():
+            return found
+    return None
 
 
 def _candidates() -> Iterator[str]:
@@ -67,31 +70,31 @@ def _starts(path: str) -> bool:
         return False
 
 
-def _install() -> None:
+def _install(package: str) -> None:
     _run("apt-get", "update", "-qq")
-    _run("apt-get", "install", "-qq", "-y", "--no-install-recommends", PACKAGE)
+    _run("apt-get", "install", "-qq", "-y", "--no-install-recommends", package)
 
 
-def _unpack() -> None:
+def _unpack(package: str) -> None:
     """Apt with folders of its own: it reads what is installed, and changes none of it."""
     lists, packages, root = (FOLDER / name for name in ("lists", "packages", "root"))
     for folder in (lists / "partial", packages / "partial", root):
         folder.mkdir(parents=True, exist_ok=True)
     options = ("-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={packages}", "-o", "Debug::NoLocking=1")
     _run("apt-get", *options, "update", "-qq")
-    plan = _run("apt-get", *options, "--simulate", "install", "--no-install-recommends", PACKAGE)
+    plan = _run("apt-get", *options, "--simulate", "install", "--no-install-recommends", package)
     wanted = [line.split()[1] for line in plan.splitlines() if line.startswith("Inst ")]
     _run("apt-get", *options, "download", "-qq", *wanted, cwd=packages)
-    for package in sorted(packages.glob("*.deb")):
-        _run("dpkg", "-x", str(package), str(root))
-    _write_starter(root)
+    for archive in sorted(packages.glob("*.deb")):
+        _run("dpkg", "-x", str(archive), str(root))
+    _write_starter(root, package)
     shutil.rmtree(packages)
     shutil.rmtree(lists)
 
 
-def _write_starter(root: Path) -> None:
+def _write_starter(root: Path, package: str) -> None:
     """A command that shows the program where its libraries and fonts are."""
-    program = root / "usr" / "lib" / "chromium" / "chromium"
+    program = root / "usr" / "lib" / "chromium" / package
     folders = sorted({str(path.parent) for path in root.rglob("*.so*") if program.parent not in path.parents})
     lines = ["#!/bin/sh", f'export LD_LIBRARY_PATH="{":".join(folders)}"']
     if not Path("/etc/fonts/fonts.conf").exists():

@@ -209,7 +209,8 @@ def lease(
             write(connection, balance)
         return Grant(0, balance.standing, int(elsewhere))
     amount = min(balance.room // part, max(least, want))
-    before, expires_at = _get_amount(connection, process, balance.key), clock.read(connection, now) + LEASE_SECONDS
+    before = _get_amount(connection, process, balance.key)
+    expires_at = clock.read(connection, now) + LEASE_SECONDS
     if before is None:
         values = {**balance.key._asdict(), "subject": process, "amount": amount, "is_lease": 1, "recalled": 0}
         sql.do_all(connection, sql.insertion(holds, [values | {"expires_at": expires_at}]))

@@ -85,10 +85,8 @@ def lease_slots(
     given = min(want, limit - int(connection.execute(query).scalar() or 0))
     if given <= 0:
         return 0
-    mine, expires_at = (
-        and_(slots.c.owner == owner, slots.c.process == process),
-        clock.read(connection, now) + SLOT_SECONDS,
-    )
+    mine = and_(slots.c.owner == owner, slots.c.process == process)
+    expires_at = clock.read(connection, now) + SLOT_SECONDS
     grown = update(slots).where(mine).values(amount=slots.c.amount + given, expires_at=expires_at)
     if not connection.execute(grown).rowcount:
         values = {"owner": owner, "process": process, "amount": given, "expires_at": expires_at}
