@@ -649,7 +649,7 @@ export interface components {
         };
         /**
          * FileRecord
-         * @description An uploaded picture.
+         * @description An uploaded file; `width` and `height` are 0 for kinds that have none.
          */
         FileRecord: {
             /**
@@ -659,6 +659,11 @@ export interface components {
             object: "file";
             /** File Token */
             file_token: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "video" | "audio" | "3d";
             /** Sha256 */
             sha256: string;
             /** Bytes */
@@ -669,6 +674,8 @@ export interface components {
             width: number;
             /** Height */
             height: number;
+            /** Duration Seconds */
+            duration_seconds: number | null;
             /** Name */
             name: string | null;
             /**
@@ -871,6 +878,11 @@ export interface components {
             } | null;
             /** Batch Id */
             batch_id: string | null;
+            /**
+             * Parents
+             * @description ids of the jobs whose outputs it takes as inputs
+             */
+            parents: string[];
             urls: components["schemas"]["JobUrls"];
             /** Request Id */
             request_id: string;
@@ -963,7 +975,7 @@ export interface components {
          * @description The kind of an output.
          * @enum {string}
          */
-        Kind: "model" | "video" | "image";
+        Kind: "model" | "video" | "image" | "audio" | "text";
         /**
          * LedgerEntry
          * @description One line of the ledger, which is never changed; amounts are decimal strings of USD.
@@ -2487,46 +2499,6 @@ export interface components {
              * @default null
              */
             events: components["schemas"]["EventType"][] | null;
-        };
-        /**
-         * FileInput
-         * @description The input picture: exactly one of `url`, `file_token` and `object`.
-         */
-        FileInput: {
-            /**
-             * Url
-             * @description http(s) URL, or a `data:` URI, of a JPEG, PNG or WebP of at most 20 MB, each side 20 to 6000 pixels
-             * @default null
-             */
-            url: string | null;
-            /**
-             * File Token
-             * @description token of an upload to `POST /api/v1/files`
-             * @default null
-             */
-            file_token: string | null;
-            /**
-             * Object
-             * @description reference of a stored object, where the vendor can read it
-             * @default null
-             */
-            object: (string | components["schemas"]["StoredObject"]) | null;
-            /**
-             * Type
-             * @description type of the picture; detected when absent, an error when it contradicts the bytes
-             * @default null
-             */
-            type: ("jpg" | "jpeg" | "png" | "webp" | "image") | null;
-        };
-        /**
-         * StoredObject
-         * @description A file in a bucket that the vendor itself can read.
-         */
-        StoredObject: {
-            /** Bucket */
-            bucket: string;
-            /** Key */
-            key: string;
         };
         /**
          * Ending

@@ -123,6 +123,7 @@ class JobRecord(Record):
     client_ref: str | None = None
     metadata: Mapping[str, str] = pairs()
     batch_id: str | None = None
+    parents: tuple[str, ...] = several()
     request_id: str = ""
 
     def __hash__(self) -> int:
@@ -182,14 +183,16 @@ class Event(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord(Record):
-    """An uploaded file. Pass it as a model's `file`."""
+    """An uploaded file. Pass it as a param that takes a file."""
 
     file_token: str = ""
+    kind: str = ""
     sha256: str = ""
     size: int = count_of_bytes()
     content_type: str = ""
     width: int | None = None
     height: int | None = None
+    duration_seconds: float | None = None
     name: str | None = None
     created_at: datetime | None = moment()
     expires_at: datetime | None = moment()

@@ -83,6 +83,7 @@ def _read_film(container: "InputContainer", head: bytes) -> InputFacts:
         )
     context.options = {"max_pixels": str(MAX_VIDEO_SIDE**2)}
     context.skip_frame = "NONKEY"
+    context.thread_count = 1  # the process that opens callers' files may have no threads
     seconds = _read_packets(container, stream)
     if seconds > MAX_FILM_SECONDS:
         raise FileUnreadable(f"The film is {seconds:.0f} seconds long; at most {MAX_FILM_SECONDS} are allowed.")
@@ -107,8 +108,9 @@ def _read_sound(container: "InputContainer", head: bytes) -> InputFacts:
     content_type = SOUND_TYPES.get(container.format.name)
     if content_type is None or not container.streams.audio:
         raise FileUnreadable("The file is not an MP3, WAV, FLAC, Ogg, M4A or WebM sound; only these are allowed.")
-    seconds = 0.0
-    for frame in container.decode(container.streams.audio[0]):
+    seconds, stream = 0.0, container.streams.audio[0]
+    stream.codec_context.thread_count = 1
+    for frame in container.decode(stream):
         seconds += frame.samples / frame.sample_rate
         if seconds > MAX_SOUND_SECONDS:
             raise FileUnreadable(f"The sound is longer than {MAX_SOUND_SECONDS} seconds, the most that is allowed.")

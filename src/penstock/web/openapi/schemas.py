@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
+from penstock.domain.files import FileKind
 from penstock.domain.webhooks import DisabledReason, Status
 from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment
 from penstock.store.queries.billing.usage_rows import Group
@@ -118,15 +119,17 @@ class Feed(Shape):
 
 
 class FileRecord(Shape):
-    """An uploaded picture."""
+    """An uploaded file; `width` and `height` are 0 for kinds that have none."""
 
     object: Literal["file"]
     file_token: str
+    kind: FileKind
     sha256: str
     bytes: int
     content_type: str
     width: int
     height: int
+    duration_seconds: float | None
     name: str | None
     created_at: Moment
     expires_at: Moment | None
