@@ -33,25 +33,29 @@ class NotSound(ValueError):
 def read_sound(file: IO[bytes], sample_rate: int, max_seconds: float) -> Samples:
     """Return the first sound track of a file with one channel. Raise `NotSound`."""
     av.logging.set_level(None)
-    pieces, count = list[Samples](), 0
     try:
         with av.open(file, "r") as container:
-            if not container.streams.audio:
-                raise NotSound("it has no sound track")
-            resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
-            for frame in _frames(container):
-                for piece in resampler.resample(frame):
-                    pieces.append(piece.to_ndarray().reshape(-1))
-                    count += len(pieces[-1])
-                if count > max_seconds * sample_rate:
-                    raise NotSound(f"it is longer than {max_seconds:g} seconds")
-    except NotSound:
-        raise
+            samples, problem = _read_track(container, sample_rate, round(max_seconds * sample_rate))
     except Exception as error:  # damaged bytes make PyAV raise nearly anything
         raise NotSound(getattr(error, "strerror", None) or "it is damaged") from error
-    if not count:
-        raise NotSound("its sound track is empty")
-    return np.concatenate(pieces)
+    if problem:
+        raise NotSound(problem)
+    return np.concatenate(samples)
+
+
+def _read_track(container: Any, sample_rate: int, most: int) -> tuple[list[Samples], str]:
+    """Return the samples of the first sound track, and what is wrong with it."""
+    if not container.streams.audio:
+        return [], "it has no sound track"
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=sample_rate)
+    pieces, count = list[Samples](), 0
+    for frame in _frames(container):
+        for piece in resampler.resample(frame):
+            pieces.append(piece.to_ndarray().reshape(-1))
+            count += len(pieces[-1])
+        if count > most:
+            return [], f"it is longer than {most / sample_rate:g} seconds"
+    return pieces, "" if count else "its sound track is empty"
 
 
 def _frames(container: Any) -> Iterator[Any]:
@@ -113,9 +117,7 @@ def change_tempo(samples: Samples, sample_rate: int, factor: float) -> Samples:
     if factor == 1 or not len(samples):
         return samples
     graph: Any = av.filter.Graph()
-    source = graph.add_abuffer(
-        sample_rate=sample_rate, format="s16", layout="mono", time_base=Fraction(1, sample_rate)
-    )
+    source = graph.add_abuffer(sample_rate=sample_rate, format="s16", layout="mono", time_base=Fraction(1, sample_rate))
     tempo, sink = graph.add("atempo", f"{factor:g}"), graph.add("abuffersink")
     source.link_to(tempo)
     tempo.link_to(sink)

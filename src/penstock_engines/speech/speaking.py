@@ -15,9 +15,7 @@ class NothingToSay(ValueError):
     """The text has no words, or too many. The message may be shown to callers."""
 
 
-def speak_file(
-    voice: Voice, text: str, speed: float, wanted: AudioFormat, between: Callable[[float], None]
-) -> bytes:
+def speak_file(voice: Voice, text: str, speed: float, wanted: AudioFormat, between: Callable[[float], None]) -> bytes:
     """Return the spoken text as a file. `between` is called with the share that is done, and may raise."""
     pieces = split_text(text)
     sounds, count = [np.zeros(0, np.float32)], 0

@@ -18,7 +18,7 @@ MAX_WORD_CHARACTERS = 40
 MAX_DIGITS = 12
 PAUSE = np.zeros(SAMPLE_RATE // 5, np.float32)
 LINE_END = re.compile(r"[ \t\r\f\v]*\n\s*")
-UNSPEAKABLE = re.compile(r"[^\w\s.,;:!?'\"’‘“”()$€£%&@#+=/*°–—…-]|_")
+UNSPEAKABLE = re.compile(r"[^\w\s.,;:!?'\"\u2019\u2018\u201c\u201d()$\u20ac\u00a3%&@#+=/*\u00b0\u2013\u2014\u2026-]|_")
 """Characters with no sound, such as brackets and emoji. Some of them take the package very long."""
 RUNS = re.compile(r"([^\w\s])\1{2,}")
 LONG_NUMBER = re.compile(rf"([0-9][0-9.,]{{{MAX_DIGITS - 1}}})(?=[0-9])")
@@ -59,6 +59,6 @@ def split_text(text: str) -> list[str]:
     lines = (UNSPEAKABLE.sub(" ", line) for line in LINE_END.split(text))
     pieces = list[str]()
     for line in lines:
-        line = LONG_WORD.sub(r"\1 ", LONG_NUMBER.sub(r"\1 ", RUNS.sub(r"\1", line)))
-        pieces += [found.strip() for found in PIECE.findall(line)]
+        short = LONG_WORD.sub(r"\1 ", LONG_NUMBER.sub(r"\1 ", RUNS.sub(r"\1", line)))
+        pieces += [found.strip() for found in PIECE.findall(short)]
     return [piece for piece in pieces if any(letter.isalnum() for letter in piece)]

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 SECONDS_PER_STEP = 0.02
@@ -20,9 +21,7 @@ class Vocabulary:
         self._ranks = {_pair(merge): rank for rank, merge in enumerate(found["model"]["merges"])}
         self._pieces = {number: piece for piece, number in self._numbers.items()}
         marks = {token["content"]: token["id"] for token in found["added_tokens"]}
-        self.languages: Mapping[str, int] = {
-            name.strip("<|>"): number for name, number in rules["lang_to_id"].items()
-        }
+        self.languages: Mapping[str, int] = {name.strip("<|>"): number for name, number in rules["lang_to_id"].items()}
         self.end: int = marks["<|endoftext|>"]
         self.begin: int = marks["<|startoftranscript|>"]
         self.transcribe: int = marks["<|transcribe|>"]
@@ -45,7 +44,7 @@ class Vocabulary:
     def _encode_piece(self, piece: str) -> list[int]:
         parts = [LETTERS[byte] for byte in piece.encode()]
         while len(parts) > 1:
-            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in zip(parts, parts[1:], strict=False)]
+            ranks = [self._ranks.get(pair, len(self._ranks)) for pair in pairwise(parts)]
             place = min(range(len(ranks)), key=ranks.__getitem__)
             if ranks[place] == len(self._ranks):
                 break

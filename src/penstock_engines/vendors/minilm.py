@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn
 
 import msgspec
+
 from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
@@ -12,8 +13,8 @@ from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Transl
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.minilm.embedding_server import EmbeddingServer
-from penstock_engines.vendors.model_options import ModelOptions
 from penstock_engines.minilm.model_facts import DIMENSIONS, MAX_TOKENS
+from penstock_engines.vendors.model_options import ModelOptions
 
 MODEL: Final = "minilm-l6"
 DESCRIPTION: Final = f"English texts of up to {MAX_TOKENS} tokens, {DIMENSIONS} dimensions. Runs on this machine."
