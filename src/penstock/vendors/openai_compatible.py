@@ -120,8 +120,8 @@ class OpenAICompatible(RemoteChat):
         """Return the caller's own form with the vendor's name for the model, as one answer in any case."""
         fields = [("model", model), ("response_format", ask.field("response_format") or "json")]
         for name in ask.fields.keys() - {"model", "response_format", "stream"}:
-            value = ask.field(name)
-            fields += [(f"{name}[]", item) for item in value] if isinstance(value, list) else [(name, value)]
+            value: str | list[str] = ask.field(name)
+            fields += [(name, value)] if isinstance(value, str) else [(f"{name}[]", item) for item in value]
         assert ask.upload is not None  # noqa: S101  the door refuses requests without one
         content_type, body = write_form(fields, ask.upload)
         headers = self._headers | {"content-type": content_type}

@@ -39,7 +39,7 @@ def decode(data: bytes, sample_rate: int, max_seconds: float) -> NDArray[np.floa
         raise NotSound(done.stdout.decode("utf-8", "replace"))
     if done.returncode != 0:
         raise NotSound("its decoder crashed")
-    return np.frombuffer(done.stdout, "<i2").astype(np.float32) / 32768
+    return np.frombuffer(done.stdout, "<i2").astype(np.float32) / np.float32(32768)
 
 
 def main() -> None:

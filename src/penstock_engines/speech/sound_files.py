@@ -11,6 +11,7 @@ import av
 import av.filter
 import av.logging
 import numpy as np
+from av.error import BlockingIOError, EOFError, InvalidDataError  # noqa: A004  PyAV's own, not the built-in ones
 from numpy.typing import NDArray
 
 from penstock_engines.speech.model_facts import AudioFormat
@@ -51,7 +52,7 @@ def _read_track(container: Any, sample_rate: int, most: int) -> tuple[list[Sampl
     pieces, count = list[Samples](), 0
     for frame in _frames(container):
         for piece in resampler.resample(frame):
-            pieces.append(piece.to_ndarray().reshape(-1))
+            pieces.append(piece.to_ndarray().reshape(-1).astype(np.int16, copy=False))
             count += len(pieces[-1])
         if count > most:
             return [], f"it is longer than {most / sample_rate:g} seconds"
@@ -65,7 +66,7 @@ def _frames(container: Any) -> Iterator[Any]:
     for packet in container.demux(stream):
         try:
             frames = packet.decode()
-        except av.InvalidDataError:
+        except InvalidDataError:
             continue
         read += len(frames)
         yield from frames
@@ -130,5 +131,5 @@ def change_tempo(samples: Samples, sample_rate: int, factor: float) -> Samples:
     while True:
         try:
             pieces.append(sink.pull().to_ndarray().reshape(-1))
-        except (av.BlockingIOError, av.EOFError):
+        except (BlockingIOError, EOFError):
             return np.concatenate(pieces)

@@ -71,7 +71,7 @@ class Whisper:
         while len(samples) - start >= SHORTEST_SAMPLES:
             between(start / len(samples))
             piece = samples[start : start + CHUNK_SAMPLES]
-            sound = self._encoder.run(None, {"input_features": log_mel(piece)[None]})[0]
+            sound = np.asarray(self._encoder.run(None, {"input_features": log_mel(piece)[None]})[0], np.float32)
             language = language or self._detect(sound)
             opening = [words.begin, words.languages[language], words.transcribe]
             heard = self._listen(sound, [words.after, *context] if context else [], opening)
@@ -117,7 +117,7 @@ class Whisper:
         after = {name: found[name.replace("past_key_values", "present")] for name in self._caches}
         if caches is not None:  # the memory of the sound is only written with the first tokens
             after |= {name: caches[name] for name in after if ".encoder." in name}
-        return np.asarray(found["logits"][0], np.float32), after
+        return np.asarray(found["logits"], np.float32)[0], after
 
     def _rule(self, scores: Floats, tokens: Sequence[int]) -> Floats:
         """Exclude what cannot follow: moments come in pairs, and time does not run backwards."""
@@ -167,7 +167,7 @@ class Whisper:
     def _ends_within(self, tokens: Sequence[int]) -> bool:
         """Return whether a further phrase has begun, whose end is in the next stretch."""
         first = self._vocabulary.first_moment
-        return tokens[-1:] < [first] or tokens[-2:] >= [first, first]
+        return not tokens or tokens[-1] < first or (len(tokens) > 1 and tokens[-2] >= first)
 
     def _phrase(self, heard: _Heard, begin: float, start: float, end: float, text: list[int]) -> Segment:
         return Segment(
