@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.child_environment import inherit_environment
-from penstock_engines.speech.sound_files import NotSound, read_sound
+from penstock_engines.speech.sound_files import NotSound, read_sound, to_floats
 from penstock_sandbox import sandbox
 
 DECODE_SECONDS: Final = 120
@@ -39,7 +39,7 @@ def decode(data: bytes, sample_rate: int, max_seconds: float) -> NDArray[np.floa
         raise NotSound(done.stdout.decode("utf-8", "replace"))
     if done.returncode != 0:
         raise NotSound("its decoder crashed")
-    return np.frombuffer(done.stdout, "<i2").astype(np.float32) / np.float32(32768)
+    return to_floats(np.frombuffer(done.stdout, "<i2"))
 
 
 def main() -> None:

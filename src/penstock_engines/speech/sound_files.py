@@ -113,6 +113,11 @@ def to_samples(sound: NDArray[np.float32]) -> Samples:
     return (np.clip(sound, -1.0, 1.0) * 32767).astype(np.int16)
 
 
+def to_floats(samples: Samples) -> NDArray[np.float32]:
+    """Return samples as numbers from -1 to 1."""
+    return samples.astype(np.float32) / np.float32(32768)
+
+
 def change_tempo(samples: Samples, sample_rate: int, factor: float) -> Samples:
     """Return the sound this many times as fast, at its own pitch. The factor is 0.5 or more."""
     if factor == 1 or not len(samples):
