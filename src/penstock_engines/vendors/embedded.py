@@ -37,8 +37,6 @@ from penstock_engines.studio.studio import Studio
 
 FAMILIES: Final = (image_to_model, text_to_video, speech)
 SERVED: Final = [ServedModel(model, FREE) for family in FAMILIES for model in family.MODELS]
-    ServedModel(model, FREE) for family in (image_to_model, text_to_video, speech) for model in family.MODELS
-]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
