@@ -11,6 +11,8 @@ from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
 from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
+from penstock.inspection.input_media import inspect_sound
+from penstock.inspection.texts import inspect_text
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
@@ -27,7 +29,19 @@ CONTENT_TYPES: Final = {
     "png": "image/png",
     "jpeg": "image/jpeg",
     "webp": "image/webp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "aac": "audio/aac",
+    "m4a": "audio/mp4",
+    "weba": "audio/webm",
+    "json": "application/json",
+    "txt": "text/plain; charset=utf-8",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
 }
+EXTENSIONS: Final = {content_type: extension for extension, content_type in CONTENT_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,8 +121,11 @@ class Collection:
                 case Kind.IMAGE:
                     picture = await self._process_pool.insist(account_id, inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
-                case Kind.AUDIO | Kind.TEXT:
-                    raise BadOutput("Outputs of this kind cannot be opened here.")
+                case Kind.AUDIO:
+                    sound = await self._process_pool.insist(account_id, inspect_sound, path)
+                    return {"duration_seconds": sound.duration_seconds}, EXTENSIONS[sound.content_type]
+                case Kind.TEXT:
+                    return {}, (await self._process_pool.insist(account_id, inspect_text, path)).extension
         except (WorkFailed, FileUnreadable) as error:
             raise _explain(error, output) from error
 
