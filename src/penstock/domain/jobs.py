@@ -6,8 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.domain.budgets import Payer
-from penstock.domain.files import StoredFile
-from penstock.domain.meshes import MeshFacts
+from penstock.domain.files import MeshFacts, StoredFile
 from penstock.domain.prices import Price
 
 MARGIN_SECONDS: Final = 5.0

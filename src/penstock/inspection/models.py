@@ -6,9 +6,8 @@ from typing import IO, Final
 
 import msgspec
 
-from penstock.domain.files import Count, Source, opened, size_of
+from penstock.domain.files import MESH_TYPES, Count, MeshFacts, Source, opened, size_of
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.domain.meshes import MESH_TYPES, MeshFacts
 from penstock.inspection.meshes.glb import open_glb
 from penstock.inspection.meshes.obj import ObjReader
 from penstock.inspection.meshes.packages import (

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.catalog.model import Expectation
+from penstock.domain.files import MESH_TYPES
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
-from penstock.domain.meshes import MESH_TYPES
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
 from penstock.inspection.models import inspect_model
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted

@@ -14,10 +14,9 @@ from typing_extensions import TypedDict  # pydantic cannot read typing's own on 
 
 from penstock.catalog.file_input import given_file
 from penstock.domain.events import Event
-from penstock.domain.files import StoredFile
+from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
 from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
-from penstock.domain.meshes import MeshFacts, MeshFormat
 from penstock.domain.money import format_usd
 from penstock.domain.searching.words import input_name
 from penstock.vendor_api.generation import Kind, Role

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import mutations
 
+from penstock.domain.files import Clip
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.domain.meshes import Clip
 from penstock.inspection.meshes.obj import MAX_LINE_BYTES
 from penstock.inspection.models import ModelFacts, inspect_mesh, inspect_model
 from penstock.simulator.samples import pack_glb

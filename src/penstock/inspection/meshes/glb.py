@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 import msgspec
 
-from penstock.domain.meshes import Clip, MeshFacts
+from penstock.domain.files import Clip, MeshFacts
 from penstock.inspection.meshes.document import (
     COLUMNS,
     FORMATS,

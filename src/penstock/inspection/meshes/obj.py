@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import IO, Final
 
-from penstock.domain.meshes import MeshFacts
+from penstock.domain.files import MeshFacts
 from penstock.inspection.meshes.pose import join_boxes, measure_box
 from penstock.inspection.meshes.surface import MAX_JOINED_FACES, Point, Seam
 

@@ -5,7 +5,7 @@ import zipfile
 from pathlib import PurePosixPath
 from typing import IO, Final
 
-from penstock.domain.meshes import MeshFacts
+from penstock.domain.files import MeshFacts
 from penstock.inspection.meshes.obj import MAX_TEXT_BYTES, TOO_LARGE, ObjReader
 
 MAX_ENTRIES: Final = 1000

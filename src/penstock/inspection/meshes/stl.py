@@ -5,7 +5,7 @@ import struct
 from collections.abc import Iterator
 from typing import IO, Final
 
-from penstock.domain.meshes import MeshFacts
+from penstock.domain.files import MeshFacts
 from penstock.inspection.meshes.obj import list_lines
 from penstock.inspection.meshes.pose import measure_box
 from penstock.inspection.meshes.surface import MAX_JOINED_FACES, Point, Seam
