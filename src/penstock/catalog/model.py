@@ -18,6 +18,8 @@ class Expectation:
     width: int | None = None
     height: int | None = None
     seconds: float | None = None
+    formats: tuple[str, ...] = ("glb",)
+    """Formats of a 3D model that the order allows. The file's content decides which it is."""
 
 
 @dataclass(frozen=True, slots=True)

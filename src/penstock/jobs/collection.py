@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.catalog.model import Expectation
+from penstock.domain.files import MESH_TYPES
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
+from penstock.inspection.models import inspect_model
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
@@ -22,7 +23,7 @@ PREVIEW_TIMEOUT_SECONDS: Final = 60.0
 STORE_RETRY_SECONDS: Final = (1, 2, 4, 8)
 """Pauses between attempts to store an output. After the last attempt it is dropped, and downloaded again later."""
 CONTENT_TYPES: Final = {
-    "glb": "model/gltf-binary",
+    **MESH_TYPES,
     "mp4": "video/mp4",
     "png": "image/png",
     "jpeg": "image/jpeg",
@@ -99,8 +100,9 @@ class Collection:
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._process_pool.insist(account_id, inspect_model, path, expected.face_limit)
-                    return _fields(model), "glb"
+                    order = (expected.face_limit, expected.formats)
+                    model = await self._process_pool.insist(account_id, inspect_model, path, *order)
+                    return _fields(model), model.extension
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
                     return _fields(await self._process_pool.insist(account_id, inspect_video, path, *size)), "mp4"
@@ -126,7 +128,7 @@ def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | 
 
 def _fields(facts: object) -> dict[str, Any]:
     """Return the facts that an asset shows. Its other fields stay None."""
-    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "warnings")
+    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "mesh", "warnings")
     return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
 
 

@@ -105,10 +105,10 @@ class Embedded(GenerationDefaults):
         self.upstream = Studio(folders.own, folders.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Send the picture, then the order."""
+        """Send the files, then the order."""
         path = f"/orders/{order.reference}"
         if order.file is not None:
-            yield Call("PUT", f"{path}/picture", file=order.file)
+            yield Call("PUT", f"{path}/inputs/file", file=order.file)
         reply = yield Call("PUT", path, json=_describe(order.params))
         match reply.status:
             case 201:
