@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.catalog.model import Expectation
-from penstock.domain.files import MESH_TYPES
+from penstock.domain.files import MESH_TYPES, MeshFacts
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
@@ -102,6 +102,7 @@ class Collection:
                 case Kind.MODEL:
                     order = (expected.face_limit, expected.formats)
                     model = await self._process_pool.insist(account_id, inspect_model, path, *order)
+                    _check_parts(model.mesh, expected)
                     return _fields(model), model.extension
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
@@ -124,6 +125,14 @@ def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | 
     if isinstance(error, LimitReached):
         return BadOutput("Opening the output takes more time or memory than allowed.")
     return BadOutput("The output could not be opened.")
+
+
+def _check_parts(mesh: MeshFacts, expected: Expectation) -> None:
+    """Raise `BadOutput` if the model certainly lacks a part that was asked for."""
+    if "skeleton" in expected.parts and mesh.joints == 0:
+        raise BadOutput("The model has no skeleton, which was asked for.")
+    if "clip" in expected.parts and mesh.joints is not None and not mesh.clips:
+        raise BadOutput("The model has no animation, which was asked for.")
 
 
 def _fields(facts: object) -> dict[str, Any]:
