@@ -178,8 +178,32 @@ class ConvertParams(MeshParams):
 
 
 def expect_surface(params: Mapping[str, Any]) -> Expectation:
-    """Expect at most the requested faces."""
-    return Expectation(face_limit=params.get("face_limit"))
+    """Expect at most the requested faces. A GLB has only triangles, so quads may come in another format."""
+    formats = ("glb", "fbx", "obj") if params.get("quads") else ("glb",)
+    return Expectation(face_limit=params.get("face_limit"), formats=formats)
+
+
+def expect_texture(params: Mapping[str, Any]) -> Expectation:
+    """Expect a GLB, or the format of a model of quads."""
+    del params
+    return Expectation(formats=("glb", "fbx", "obj"))
+
+
+def expect_skeleton(params: Mapping[str, Any]) -> Expectation:
+    """Expect a GLB with a skeleton."""
+    del params
+    return Expectation(parts=("skeleton",))
+
+
+def expect_clip(params: Mapping[str, Any]) -> Expectation:
+    """Expect a GLB with an animation."""
+    del params
+    return Expectation(parts=("clip",))
+
+
+def expect_format(params: Mapping[str, Any]) -> Expectation:
+    """Expect the requested format, and at most the requested faces."""
+    return Expectation(face_limit=params.get("face_limit"), formats=(params["format"],))
 
 
 OPERATIONS: Final[
@@ -193,11 +217,11 @@ OPERATIONS: Final[
         expect_surface,
         {"images": [{**PICTURE, "role": "front"}, {"url": "https://example.com/cats-back.png", "role": "back"}]},
     ),
-    "retexture": ("new texture", RetextureParams, expect_surface, {"mesh": MESH, "prompt": "weathered bronze"}),
+    "retexture": ("new texture", RetextureParams, expect_texture, {"mesh": MESH, "prompt": "weathered bronze"}),
     "remesh": ("new faces", RemeshParams, expect_surface, {"mesh": MESH, "face_limit": 5000}),
-    "rig": ("skeleton", RigParams, expect_surface, {"mesh": MESH, "rig_type": "biped"}),
-    "animate": ("animation", AnimateParams, expect_surface, {"mesh": MESH, "animation": "walk"}),
-    "convert": ("another format", ConvertParams, expect_surface, {"mesh": MESH, "format": "stl"}),
+    "rig": ("skeleton", RigParams, expect_skeleton, {"mesh": MESH, "rig_type": "biped"}),
+    "animate": ("animation", AnimateParams, expect_clip, {"mesh": MESH, "animation": "walk"}),
+    "convert": ("another format", ConvertParams, expect_format, {"mesh": MESH, "format": "stl"}),
 }
 """Title, params, expectation and example of each operation, by its name."""
 

@@ -30,6 +30,7 @@ ENDINGS = {
     "model/gltf-binary": "glb",
     "model/vnd.usdz+zip": "usdz",
     "application/x-fbx": "fbx",
+    "application/vnd.autodesk.fbx": "fbx",
     "video/quicktime": "mov",
     "audio/mpeg": "mp3",
     "audio/mp4": "m4a",
