@@ -5,8 +5,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 from penstock.domain.files import InputFacts, Source, opened
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import MAX_VIDEO_SIDE
+from penstock.inspection.models import inspect_model
 
 if TYPE_CHECKING:  # PyAV is imported where it is used: a child that does not need it does not load it
     from av.container import InputContainer

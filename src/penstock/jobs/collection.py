@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.catalog.model import Expectation
+from penstock.domain.files import MESH_TYPES, MeshFacts
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
 from penstock.inspection.input_media import inspect_sound
+from penstock.inspection.models import inspect_model
 from penstock.inspection.texts import inspect_text
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
@@ -24,7 +25,7 @@ PREVIEW_TIMEOUT_SECONDS: Final = 60.0
 STORE_RETRY_SECONDS: Final = (1, 2, 4, 8)
 """Pauses between attempts to store an output. After the last attempt it is dropped, and downloaded again later."""
 CONTENT_TYPES: Final = {
-    "glb": "model/gltf-binary",
+    **MESH_TYPES,
     "mp4": "video/mp4",
     "png": "image/png",
     "jpeg": "image/jpeg",
@@ -113,8 +114,10 @@ class Collection:
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._process_pool.insist(account_id, inspect_model, path, expected.face_limit)
-                    return _fields(model), "glb"
+                    order = (expected.face_limit, expected.formats)
+                    model = await self._process_pool.insist(account_id, inspect_model, path, *order)
+                    _check_parts(model.mesh, expected)
+                    return _fields(model), model.extension
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
                     return _fields(await self._process_pool.insist(account_id, inspect_video, path, *size)), "mp4"
@@ -141,9 +144,17 @@ def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | 
     return BadOutput("The output could not be opened.")
 
 
+def _check_parts(mesh: MeshFacts, expected: Expectation) -> None:
+    """Raise `BadOutput` if the model certainly lacks a part that was asked for."""
+    if "skeleton" in expected.parts and mesh.joints == 0:
+        raise BadOutput("The model has no skeleton, which was asked for.")
+    if "clip" in expected.parts and mesh.joints is not None and not mesh.clips:
+        raise BadOutput("The model has no animation, which was asked for.")
+
+
 def _fields(facts: object) -> dict[str, Any]:
     """Return the facts that an asset shows. Its other fields stay None."""
-    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "warnings")
+    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "mesh", "warnings")
     return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
 
 

@@ -96,6 +96,8 @@ class JobContext:
             attempt.started_at,
             self.services.clock(),
             self.job.files,
+            attempt.vendor,
+            attempt.credential,
         )
 
     async def drive(self, verb: str, flow: Flow[T]) -> T:

@@ -182,6 +182,13 @@ class Order:
     placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
     asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
+    vendor: str = ""  # the name of the vendor's table, and a hash of the credential that places the order
+    credential: str = ""
+
+    def owns(self, file: StoredFile) -> bool:
+        """Return whether an order of the same vendor and credential made this file, so that its id can be used."""
+        origin = file.origin
+        return origin is not None and (origin.vendor, origin.credential) == (self.vendor, self.credential)
 
     def given(self, name: str) -> tuple[GivenFile, ...]:
         """Return the files of one param, in the caller's order."""
