@@ -40,6 +40,10 @@ class NotSent(Exception):
     """The call provably never reached the vendor, so it may be retried, there or elsewhere."""
 
 
+class NoPublicUrl(NotSent):
+    """The vendor has to fetch a file from us, and cannot; the message says why, and what to do."""
+
+
 class NotStarted(NotSent):
     """A server of our own cannot be started; the message says why, and what to do."""
 
@@ -171,7 +175,10 @@ class GivenFile:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
+    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key.
+
+    A file has an `origin` only if it is an output of this vendor, made with this credential: its id is of use there.
+    """
 
     reference: str
     model: str  # the vendor's own name for it
@@ -182,6 +189,7 @@ class Order:
     placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
     asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
+    model_id: str = ""  # the model that the caller named
 
     def given(self, name: str) -> tuple[GivenFile, ...]:
         """Return the files of one param, in the caller's order."""
@@ -290,6 +298,7 @@ class Done:
     seed: int | None = None
     expected: Expectation | None = None  # set if the vendor was asked for something else than the caller asked for
     finished_at: float | None = None  # by the vendor's clock, in seconds since the epoch
+    result_id: str | None = None  # the vendor's id of the result, if it is continued by another id than the order's
 
 
 @dataclass(frozen=True, slots=True)
