@@ -25,6 +25,7 @@ from penstock.vendor_api.generation import (
     GenerationVendor,
     InDoubt,
     LookupUnsupported,
+    NoPublicUrl,
     NotSent,
     Refused,
     ReplyLost,
@@ -118,14 +119,17 @@ class OrderPlacement:
     async def _place(self, vendor: GenerationVendor, attempt: Attempt) -> Accepted | Refused | Failed:
         """Make the vendor's calls, and write an accepted order down immediately."""
         flow = vendor.submit(self.context.make_order(attempt))
-        answer = await self.services.exchange.drive(
-            self.job.vendor,
-            vendor,
-            "submit",
-            flow,
-            before_paying=lambda: self._write_intent(attempt),
-            be_sure=self._be_sure,
-        )
+        try:
+            answer = await self.services.exchange.drive(
+                self.job.vendor,
+                vendor,
+                "submit",
+                flow,
+                before_paying=lambda: self._write_intent(attempt),
+                be_sure=self._be_sure,
+            )
+        except NoPublicUrl as error:  # another route may need no link
+            return Failed(UpstreamUnavailable(str(error)))
         if isinstance(answer, Accepted):
             await self._record_accepted(answer)
         return answer

@@ -298,6 +298,7 @@ class JobRun:
 
         def change(job: Job) -> Job:
             job = replace(job, seed=job.seed if answer.seed is None else answer.seed)
+            job = jobs.name_result(job, answer.result_id)
             return jobs.succeed(job, now, collected.outputs, (*warnings, *collected.warnings))
 
         await self.context.deliver(change, now)

@@ -40,6 +40,10 @@ class NotSent(Exception):
     """The call provably never reached the vendor, so it may be retried, there or elsewhere."""
 
 
+class NoPublicUrl(NotSent):
+    """The vendor has to fetch a file from us, and cannot; the message says why, and what to do."""
+
+
 class NotStarted(NotSent):
     """A server of our own cannot be started; the message says why, and what to do."""
 
@@ -171,7 +175,10 @@ class GivenFile:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
+    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key.
+
+    A file has an `origin` only if it is an output of this vendor, made with this credential: its id is of use there.
+    """
 
     reference: str
     model: str  # the vendor's own name for it
@@ -184,6 +191,7 @@ class Order:
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
     vendor: str = ""  # the name of the vendor's table, and a hash of the credential that places the order
     credential: str = ""
+    model_id: str = ""  # the model that the caller named
 
     def owns(self, file: StoredFile) -> bool:
         """Return whether an order of the same vendor and credential made this file, so that its id can be used."""
@@ -297,6 +305,7 @@ class Done:
     seed: int | None = None
     expected: Expectation | None = None  # set if the vendor was asked for something else than the caller asked for
     finished_at: float | None = None  # by the vendor's clock, in seconds since the epoch
+    result_id: str | None = None  # the vendor's id of the result, if it is continued by another id than the order's
 
 
 @dataclass(frozen=True, slots=True)
