@@ -18,6 +18,8 @@ class Expectation:
     width: int | None = None
     height: int | None = None
     seconds: float | None = None
+    ratio: float | None = None  # width to height, where the vendor chooses the pixels
+    picture_type: str | None = None  # such as `png`
 
 
 @dataclass(frozen=True, slots=True)
