@@ -22,7 +22,9 @@ MARKER = "FORBIDDEN"
 """A prompt with this word is refused."""
 
 
-def trouble(message: str, code: str | None = None, kind: str = "invalid_request_error", param: str | None = None) -> Any:
+def trouble(
+    message: str, code: str | None = None, kind: str = "invalid_request_error", param: str | None = None
+) -> Any:
     return {"error": {"message": message, "type": kind, "code": code, "param": param}}
 
 
@@ -93,12 +95,12 @@ class OpenAIImagesDouble(HttpDouble):
         self.billed.append({**fields, "files": [name for name, _ in files]})
         self.files = files
         pictures = [draw(size, kind, fields.get("background", "auto"), 60 * number) for number in range(count)]
-        return self.reply(pictures, size, kind)
+        return answer(200, self.reply(pictures) | {"size": size, "output_format": kind})
 
-    def reply(self, pictures: Sequence[bytes], size: str, kind: str) -> web.Response:
+    def reply(self, pictures: Sequence[bytes]) -> dict[str, Any]:
         data = [{"b64_json": base64.b64encode(picture).decode()} for picture in pictures]
         usage = {"input_tokens": 9, "output_tokens": 1056 * len(data), "total_tokens": 9 + 1056 * len(data)}
-        return answer(200, {"created": 1, "data": data, "size": size, "output_format": kind, "usage": usage})
+        return {"created": 1, "data": data, "usage": usage}
 
     def find_problem(self, fields: Mapping[str, Any], files: list[tuple[str, bytes]]) -> Any:
         unknown = sorted(fields.keys() - KNOWN)
@@ -124,7 +126,7 @@ class OtherServerDouble(OpenAIImagesDouble):
         super().__init__()
         self.errors = errors
 
-    def find_problem(self, fields: Mapping[str, Any], files: list[tuple[str, bytes]]) -> Any:
+    def find_problem(self, fields: Mapping[str, Any], _files: list[tuple[str, bytes]]) -> Any:
         if MARKER not in fields.get("prompt", ""):
             return None
         shapes = {"object": trouble("no"), "string": {"error": "no"}, "detail": {"detail": [{"msg": "no"}]}}
@@ -138,9 +140,9 @@ class LinkingDouble(OtherServerDouble):
         super().__init__()
         self.kept: list[bytes] = []
 
-    def reply(self, pictures: Sequence[bytes], size: str, kind: str) -> web.Response:
+    def reply(self, pictures: Sequence[bytes]) -> dict[str, Any]:
         self.kept = list(pictures)
-        return answer(200, {"data": [{"url": f"{self.url}/generated/{n}.png"} for n in range(len(pictures))]})
+        return {"data": [{"url": f"{self.url}/generated/{number}.png"} for number in range(len(pictures))]}
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.path.startswith("/generated/"):

@@ -191,6 +191,16 @@ async def hear(vendor: GenerationVendor, name: str, verb: str, status: int, body
         return error
 
 
+def check_done(done: Done) -> None:
+    assert done.outputs
+    for output in done.outputs:
+        assert isinstance(output, Output)
+        assert isinstance(output.download, str) or output.download.method == "GET"
+    assert all(isinstance(warning, str) for warning in done.warnings)
+    job = make_job(seed=done.seed)
+    assert msgspec.json.decode(msgspec.json.encode(job), type=Job) == job
+
+
 def check_storable(result: Any) -> None:
     """Whatever a vendor says ends up in a job's row: it must come out as it went in."""
     match result:
@@ -204,16 +214,9 @@ def check_storable(result: Any) -> None:
                 assert told is None or (isinstance(told, int | float) and not isinstance(told, bool))
         case Finished(upstream_id, done):
             assert upstream_id
-            assert all(isinstance(output.download, str) for output in done.outputs)
-            check_storable(done)
-        case Done(outputs, warnings, seed):
-            assert outputs
-            for output in outputs:
-                assert isinstance(output, Output)
-                assert isinstance(output.download, str) or output.download.method == "GET"
-            assert all(isinstance(warning, str) for warning in warnings)
-            job = make_job(seed=seed)
-            assert msgspec.json.decode(msgspec.json.encode(job), type=Job) == job
+            check_done(done)
+        case Done():
+            check_done(result)
         case Failed(error):
             assert isinstance(error, JobError)
             json.dumps(error.body("req_1"))

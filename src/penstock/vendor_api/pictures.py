@@ -38,6 +38,7 @@ class PixelTerms:
     step: int = 1
     sides: tuple[int, int] = (1, 1 << 14)
     pixels: tuple[int, int] = (1, 1 << 28)
+    most_ratio: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,13 +123,32 @@ def put_images(body: dict[str, Any], terms: PictureTerms, sources: Sequence[Any]
 def find_pixels(width: int, height: int, terms: PixelTerms) -> tuple[int, int]:
     """Return the size within the bounds that is nearest in ratio and number of pixels."""
     least, most = terms.pixels
-    scale = math.sqrt(max(least, min(most, width * height)) / (width * height))
-    scale = min(scale, terms.sides[1] / max(width, height))
-    scale = max(scale, terms.sides[0] / min(width, height))
-    rounding = math.floor if scale < 1 else math.ceil if scale > 1 else round
+    ratio = max(1 / terms.most_ratio, min(terms.most_ratio, width / height))
+    area = max(least, min(most, width * height))
+    sides = math.sqrt(area * ratio), math.sqrt(area / ratio)
+    scale = min(1.0, terms.sides[1] / max(sides)) * max(1.0, terms.sides[0] / min(sides))
+    tried: list[tuple[int, int]] = []
+    for roundings in ((round, round), (math.floor, math.floor), (math.ceil, math.ceil), (math.floor, math.ceil)):
+        long, short = roundings
+        each = roundings if ratio >= 1 else (short, long)
+        wide, tall = (
+            rounded(side * scale / terms.step) * terms.step for rounded, side in zip(each, sides, strict=True)
+        )
+        tried.append((wide, tall))
+        if _fits(wide, tall, terms):
+            return wide, tall
+    return tried[0]
+
+
+def _fits(wide: int, tall: int, terms: PixelTerms) -> bool:
+    """Return whether a size keeps all bounds."""
     low, high = terms.sides
-    wide, tall = (rounding(side * scale / terms.step) * terms.step for side in (width, height))
-    return max(low, min(high, wide)), max(low, min(high, tall))
+    short, long = sorted((wide, tall))
+    return (
+        low <= short
+        and long <= min(high, short * terms.most_ratio)
+        and terms.pixels[0] <= wide * tall <= terms.pixels[1]
+    )
 
 
 def find_ratio(wanted: float, ratios: Sequence[str]) -> str:

@@ -62,7 +62,7 @@ def _write_size(width: int, height: int) -> dict[str, str]:
     return {"size": f"{width}x{height}"}
 
 
-OPENAI_SIZES: Final = PixelTerms(_write_size, step=16, sides=(16, 3840), pixels=(655_360, 8_294_400))
+OPENAI_SIZES: Final = PixelTerms(_write_size, step=16, sides=(16, 3840), pixels=(655_360, 8_294_400), most_ratio=3.0)
 ANY_SIZE: Final = PixelTerms(_write_size)
 
 

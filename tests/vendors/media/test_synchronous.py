@@ -80,7 +80,7 @@ async def test_several_pictures_of_one_order(start, openai):
     pictures = await open_outputs(server, job)
     assert [(one.size, one.format) for one in pictures] == [((1536, 1024), "WEBP")] * 3
     assert len({output["sha256"] for output in job["outputs"]}) == 3
-    assert [output["filename"] for output in job["outputs"]] == ["image.webp", "image1.webp", "image2.webp"]
+    assert [output["content_type"] for output in job["outputs"]] == ["image/webp"] * 3
     assert losses(job) == []
     assert openai.billed == [
         {"model": "gpt-image-2", "prompt": "a fox", "n": 3, "size": "1536x1024", "output_format": "webp", "files": []}
@@ -125,9 +125,10 @@ async def test_references_go_to_the_endpoint_of_edits(start, openai):
         ({"size": "auto"}, None, []),
         ({"size": "1000x1000"}, "992x992", ["`size` 1000x1000 is not possible"]),
         ({"size": "256x256"}, "816x816", ["`size` 256x256 is not possible"]),
-        ({"size": "4096x4096"}, "2864x2864", ["`size` 4096x4096 is not possible"]),
-        ({"aspect_ratio": "16:9"}, "1088x624", []),
+        ({"size": "4096x4096"}, "2880x2880", ["`size` 4096x4096 is not possible"]),
+        ({"aspect_ratio": "16:9"}, "1088x608", []),
         ({"aspect_ratio": "16:9", "resolution": "2K"}, "2048x1152", []),
+        ({"size": "4096x64"}, "1408x480", ["`size` 4096x64 is not possible"]),
         ({"resolution": "512"}, "816x816", ["`resolution` 512 is not possible"]),
     ],
 )
@@ -150,7 +151,9 @@ async def test_what_it_cannot_do_is_said(start, openai):
 
 
 async def test_each_picture_has_its_price(start, openai):
-    price = '[[models]]\nid = "openai_image"\nvendor = "openai_images"\nprice = {per_job = "0.01", per_image = "0.05"}\n'
+    price = (
+        '[[models]]\nid = "openai_image"\nvendor = "openai_images"\nprice = {per_job = "0.01", per_image = "0.05"}\n'
+    )
     server = await start(openai.settings() + price)
     job = await server.generate("openai_image", prompt="a fox", n=4)
     assert (job["cost"]["estimated"], job["cost"]["final"]) == ("0.21", "0.21")
