@@ -22,6 +22,8 @@ class Expectation:
     """Formats of a 3D model that the order allows. The file's content decides which it is."""
     parts: tuple[Literal["skeleton", "clip"], ...] = ()
     """Parts that a 3D model must have, as far as its format shows them."""
+    ratio: float | None = None  # width to height, where the vendor chooses the pixels
+    picture_type: str | None = None  # such as `png`
 
 
 @dataclass(frozen=True, slots=True)

@@ -231,6 +231,15 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class Finished:
+    """The vendor returned the result at once and keeps none. The gateway stores it before anything else happens."""
+
+    upstream_id: str
+    result: "Done"
+    warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
+
+
+@dataclass(frozen=True, slots=True)
 class Refused:
     """The vendor provably did not take the order, but may later: it is busy, or its rate limit is reached."""
 
@@ -288,12 +297,19 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A result that came with the reply to the order and lies in our storage; vendors do not make it."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """One result: the call that downloads it, or its bytes in Base64 if they came with the reply."""
 
     kind: Kind
     role: Role
-    download: Call | str
+    download: Call | str | KeptReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -394,7 +410,7 @@ class GenerationVendor(Protocol):
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
-    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+    def submit(self, order: Order) -> Flow[Accepted | Finished | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""
         ...
 
