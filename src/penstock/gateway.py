@@ -256,7 +256,16 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        services = RunnerServices(
+        services = self._make_services(exchange, outputs)
+        await self.upkeep.start()
+        self._resources.push_async_callback(self.upkeep.stop)
+        metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
+        self.dispatch = self._make_dispatch()
+        self._resources.push_async_callback(self.dispatch.stop)
+        await self._join(Runner(services).run)
+
+    def _make_services(self, exchange: Exchange, outputs: ProcessPool) -> RunnerServices:
+        return RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -271,12 +280,6 @@ class Gateway:
             webhook=self.hooks.address,
             steady=self.steady,
         )
-        await self.upkeep.start()
-        self._resources.push_async_callback(self.upkeep.stop)
-        metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
-        self.dispatch = self._make_dispatch()
-        self._resources.push_async_callback(self.dispatch.stop)
-        await self._join(Runner(services).run)
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held

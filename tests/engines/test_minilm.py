@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from plain import NO_TLS
 
 from penstock_engines.minilm.embedding_server import EmbeddingServer
-from penstock_engines.serving.weights_plan import ModelServerOptions
 from penstock_engines.minilm.encoder import MAX_BATCH_TOKENS, plan_batches
 from penstock_engines.minilm.model_facts import DIMENSIONS
-from penstock_engines.serving.turns import Turns
 from penstock_engines.serving.on_demand_server import ServerFailed
+from penstock_engines.serving.turns import Turns
+from penstock_engines.serving.weights_plan import ModelServerOptions
 
 
 @pytest.fixture(scope="module")

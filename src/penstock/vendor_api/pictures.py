@@ -23,7 +23,7 @@ CLOSE: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ParamTerm:
     """A vendor's name for a param, and its words for our values where they differ or are few."""
 
     name: str
@@ -47,7 +47,7 @@ class RatioTerms:
 
     name: str
     ratios: Sequence[str]
-    resolution: Term | None = None
+    resolution: ParamTerm | None = None
 
 
 SizeTerms: TypeAlias = PixelTerms | RatioTerms
@@ -58,7 +58,7 @@ class PictureTerms:
     """Terms of one model at one vendor."""
 
     vendor: str  # as warnings name it
-    terms: Mapping[str, Term]
+    terms: Mapping[str, ParamTerm]
     """By param. A param without a term is reported as ignored."""
     size: SizeTerms | None = None
     most: int = 10

@@ -30,7 +30,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.pictures import PictureOrder, PictureTerms, RatioTerms, Term, ask_picture
+from penstock.vendor_api.pictures import ParamTerm, PictureOrder, PictureTerms, RatioTerms, ask_picture
 from penstock.vendor_api.replies import GONE, classify_refusal, upstream_reason
 
 MODEL: Final = "gemini-3.1-flash-image"
@@ -45,8 +45,8 @@ FILTERED: Final = {
 """Reasons to end without a picture that are the content's; all others are the model's."""
 TERMS: Final = PictureTerms(
     vendor="Gemini",
-    terms={"prompt": Term("prompt"), "seed": Term("seed")},
-    size=RatioTerms("aspectRatio", RATIOS, Term("imageSize", {name: name for name in text_to_image.LONG_SIDE})),
+    terms={"prompt": ParamTerm("prompt"), "seed": ParamTerm("seed")},
+    size=RatioTerms("aspectRatio", RATIOS, ParamTerm("imageSize", {name: name for name in text_to_image.LONG_SIDE})),
     most=1,
     images="parts",
     most_images=MAX_IMAGES,

@@ -12,10 +12,10 @@ from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.vendor_api.audio import write_form
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
 from penstock.vendor_api.chat_extensions import find_dropped, plain_messages
+from penstock.vendor_api.dialects.openai_errors import read_fault
+from penstock.vendor_api.dialects.responses_reply import ResponsesTranslation
+from penstock.vendor_api.dialects.responses_request import adapt_request, translate_request
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
-from penstock.vendor_api.responses_reply import ResponsesTranslation
-from penstock.vendor_api.responses_request import adapt_request, translate_request
 
 OPENAI_HOST: Final = "api.openai.com"
 """It refuses unknown fields and the older name of the token limit, which most others know alone."""

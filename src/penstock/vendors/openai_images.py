@@ -8,6 +8,7 @@ from pydantic import Field
 
 from penstock.catalog import edit_image, text_to_image
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -28,12 +29,11 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
-from penstock.vendor_api.openai_errors import read_fault
 from penstock.vendor_api.pictures import (
+    ParamTerm,
     PictureOrder,
     PictureTerms,
     PixelTerms,
-    Term,
     ask_picture,
     expected_picture,
 )
@@ -174,7 +174,7 @@ def _make_terms(options: OpenAIImagesOptions) -> PictureTerms:
     fixed = {"moderation": options.moderation} if is_openai and options.moderation else {}
     return PictureTerms(
         vendor="OpenAI" if is_openai else "this server",
-        terms={name: Term(name) for name in ("prompt", "n", *takes)},
+        terms={name: ParamTerm(name) for name in ("prompt", "n", *takes)},
         size=OPENAI_SIZES if is_openai else ANY_SIZE,
         images="image" if edits else "",
         most_images=16 if edits else 0,

@@ -11,8 +11,8 @@ from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.audio import AudioOnly
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.speech.model_facts import CLIENT_VOICES, VOICE_MODEL, VOICES
 from penstock_engines.speech.speech_servers import VoiceServer
 from penstock_engines.vendors.model_options import ModelOptions

@@ -10,8 +10,8 @@ from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.minilm.embedding_server import EmbeddingServer
 from penstock_engines.minilm.model_facts import DIMENSIONS, MAX_TOKENS
 from penstock_engines.vendors.model_options import ModelOptions
