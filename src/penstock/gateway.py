@@ -17,6 +17,7 @@ from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.kept.keeper import ResponseKeeper
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.relay import ChatPolicy, Relay
+from penstock.chat.sound_length import SoundMeter
 from penstock.clocks import CLOCKS, Clocks
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
@@ -118,6 +119,7 @@ class Gateway:
     inputs: Inputs
     intake: Intake
     contact: StoreContact
+    sound_meter: SoundMeter
     keyring: Keyring
     dispatch: Dispatch
     upkeep: Upkeep
@@ -231,6 +233,7 @@ class Gateway:
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
+        self.sound_meter = SoundMeter(uploads)
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
         quota = lambda: self._rules.storage_quota  # noqa: E731
         self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.domain.budgets import Payer
-from penstock.domain.files import FileKind, StoredFile
+from penstock.domain.files import FileKind, MeshFacts, StoredFile
 from penstock.domain.prices import Price
 
 MARGIN_SECONDS: Final = 5.0
@@ -133,6 +133,8 @@ class Asset:
     fps: float | None = None
     faces: int | None = None
     vertices: int | None = None
+    mesh: MeshFacts | None = None
+    """Further facts of a 3D model; None in other outputs, and in jobs that are older than these facts."""
 
 
 @dataclass(frozen=True, slots=True)

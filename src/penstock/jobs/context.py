@@ -97,6 +97,8 @@ class JobContext:
             attempt.started_at,
             self.services.clock(),
             {path: _known_to(file, attempt) for path, file in self.job.files.items()},
+            attempt.vendor,
+            attempt.credential,
             self.job.model,
         )
 

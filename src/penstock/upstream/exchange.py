@@ -32,6 +32,7 @@ from penstock.vendor_api.generation import (
     Flow,
     GenerationVendor,
     InProcessUpstream,
+    KeptReply,
     NoPublicUrl,
     NotSent,
     NotStarted,
@@ -151,12 +152,14 @@ class Exchange:
 
     @asynccontextmanager
     async def download(
-        self, name: str, vendor: GenerationVendor, source: Call | str
+        self, name: str, vendor: GenerationVendor, source: Call | str | KeptReply
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """Yield the bytes of one output as they come; raise for anything but a complete 200."""
         if isinstance(source, str):
             yield _decode_chunks(source)
             return
+        if isinstance(source, KeptReply):
+            raise TypeError("a stored reply is opened in the storage")
         with traces.call(name, "download"):
             async with self._download(name, vendor, source) as chunks:
                 yield chunks

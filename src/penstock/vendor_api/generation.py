@@ -189,7 +189,14 @@ class Order:
     placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
     asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
+    vendor: str = ""  # the name of the vendor's table, and a hash of the credential that places the order
+    credential: str = ""
     model_id: str = ""  # the model that the caller named
+
+    def owns(self, file: StoredFile) -> bool:
+        """Return whether an order of the same vendor and credential made this file, so that its id can be used."""
+        origin = file.origin
+        return origin is not None and (origin.vendor, origin.credential) == (self.vendor, self.credential)
 
     def given(self, name: str) -> tuple[GivenFile, ...]:
         """Return the files of one param, in the caller's order."""
@@ -220,6 +227,15 @@ class Accepted:
 
     upstream_id: str
     operation: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The vendor returned the result at once and keeps none. The gateway stores it before anything else happens."""
+
+    upstream_id: str
+    result: "Done"
     warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
 
 
@@ -281,12 +297,19 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A result that came with the reply to the order and lies in our storage; vendors do not make it."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """One result: the call that downloads it, or its bytes in Base64 if they came with the reply."""
 
     kind: Kind
     role: Role
-    download: Call | str
+    download: Call | str | KeptReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +410,7 @@ class GenerationVendor(Protocol):
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
-    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+    def submit(self, order: Order) -> Flow[Accepted | Finished | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""
         ...
 
