@@ -12,7 +12,18 @@ from typing import Any
 
 import httpx
 from aiohttp import web
-from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
+from doubles.media import (
+    Case,
+    MediaDouble,
+    Placed,
+    Refusal,
+    Sample,
+    Verdict,
+    Wish,
+    answer,
+    open_base64,
+    open_picture,
+)
 from plain import NO_TLS
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear
@@ -56,6 +67,45 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "callback_url": lambda value: isinstance(value, str) and value.startswith(("http://", "https://")),
     "external_task_id": lambda value: isinstance(value, str) and value != "",
 }
+PROMPTS = {name: FIELDS[name] for name in ("prompt", "negative_prompt", "callback_url", "external_task_id")}
+MADE = {name: FIELDS[name] for name in ("model_name", "duration", "mode", "cfg_scale", "sound")}
+
+
+def is_frame(value: Any) -> bool:
+    """A picture in bare Base64, as large and of the shape that Kling takes."""
+    data = open_base64(value)
+    found = None if data is None else open_picture(data)
+    if found is None or found[0] not in ("image/jpeg", "image/png") or len(data or b"") > 10 << 20:
+        return False
+    short, long = sorted(found[1:])
+    return short >= 300 and long <= 2.5 * short
+
+
+def is_source(value: Any) -> bool:
+    return set(value) == {"video_url", "refer_type", "keep_original_sound"} and value["refer_type"] in (
+        "base",
+        "feature",
+    )
+
+
+ENDPOINTS: Mapping[str, tuple[Mapping[str, Callable[[Any], bool]], set[str]]] = {
+    "text2video": (FIELDS, {"prompt"}),
+    "image2video": (PROMPTS | MADE | {"image": is_frame, "image_tail": is_frame}, set()),
+    "multi-image2video": (
+        PROMPTS
+        | {"model_name": one_of("kling-v1-6"), "image_list": lambda value: 1 <= len(value) <= 4}
+        | {name: FIELDS[name] for name in ("duration", "mode", "aspect_ratio")},
+        {"image_list"},
+    ),
+    "video-extend": (PROMPTS | {"video_id": is_text, "cfg_scale": FIELDS["cfg_scale"]}, {"video_id"}),
+    "omni-video": (
+        PROMPTS
+        | {"model_name": one_of("kling-video-o1"), "mode": FIELDS["mode"]}
+        | {"video_list": lambda value: len(value) == 1 and is_source(value[0])},
+        {"prompt", "video_list"},
+    ),
+}
+"""The fields of each endpoint, and those that it cannot do without."""
 
 
 def envelope(data: Any) -> dict[str, Any]:
@@ -94,7 +144,9 @@ def refusals() -> dict[str, Refusal]:
 
 def wish_of(body: Mapping[str, Any]) -> Wish:
     short, ratio = SHORT_SIDES[body.get("mode", "std")], RATIOS[body.get("aspect_ratio", "16:9")]
-    long = round(short * max(ratio, 1 / ratio))
+    if frame := open_picture(open_base64(body.get("image") or body.get("image_tail")) or b""):
+        ratio = frame[1] / frame[2]
+    long = round(short * max(ratio, 1 / ratio) / 2) * 2
     width, height = (long, short) if ratio >= 1 else (short, long)
     return Wish("video", width, height, int(body.get("duration", "5")))
 
@@ -141,6 +193,7 @@ class KlingDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.callers: set[asyncio.Task[None]] = set()
+        self.endpoints: dict[str, str] = {}  # by order
 
     def settings(self, **more: Any) -> str:
         return super().settings(**{"api_key": f"{ACCESS}:{SECRET}", **more})
@@ -154,28 +207,34 @@ class KlingDouble(MediaDouble):
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         if (code := check_token(request.headers.get("Authorization", ""), time.time())) is not None:
             return refuse(code, f"{ACCESS}: {request.headers.get('Authorization')}")
-        name = request.path.removeprefix(PATH).removeprefix("/")
-        match request.method, request.path.startswith(PATH), name:
-            case "POST", True, "":
-                return self._order(json.loads(await request.read()))
-            case "GET", True, "":
-                return self._list(request)
-            case "GET", True, _ if name in self.orders:
+        _, endpoint, name = (*request.path.removeprefix("/v1").split("/")[1:], "", "")[:3]
+        if endpoint not in ENDPOINTS or not request.path.startswith("/v1/videos/"):
+            return refuse(1203, "not found")
+        match request.method, name:
+            case "POST", "":
+                return await self._order(endpoint, json.loads(await request.read()))
+            case "GET", "":
+                return self._list(endpoint, request)
+            case "GET", _ if name in self.orders and self.endpoints.get(name, "text2video") == endpoint:
                 order = self.orders[name]
                 order.polls += 1
                 return answer(200, envelope(self.tell(order, over=order.done)))
         return refuse(1203, "not found")
 
-    def _order(self, body: dict[str, Any]) -> web.Response:
-        wrong = [name for name, value in body.items() if name not in FIELDS or not FIELDS[name](value)]
+    async def _order(self, endpoint: str, body: dict[str, Any]) -> web.Response:
+        fields, needed = ENDPOINTS[endpoint]
+        wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
         known = {order.body.get("external_task_id") for order in self.orders.values()}
-        if wrong or "prompt" not in body or body.get("external_task_id", "") in known:
-            return refuse(1201, f"wrong: {wrong or ['prompt', 'external_task_id']}")
-        if body.get("sound") == "on" and body.get("model_name") != "kling-v2-6":
+        if wrong or needed - body.keys() or body.get("external_task_id", "") in known:
+            return refuse(1201, f"wrong: {wrong or [*needed, 'external_task_id']}")
+        if body.get("sound") == "on" and (body.get("model_name") != "kling-v2-6"):
             return refuse(1201, "this model makes no sound")
+        if (refusal := await self._take_inputs(endpoint, body)) is not None:
+            return refusal
         if self.open_orders >= MOST:
             return refuse(1303, "parallel task over resource pack limit", {"Retry-After": "0"})
         order = self.place(body, wish_of(body), webhook=body.get("callback_url"))
+        self.endpoints[order.id] = endpoint
         if order.webhook and order.plan.seconds is not None:
             caller = asyncio.create_task(self._call_back(order, order.webhook, order.plan.seconds))
             self.callers.add(caller)
@@ -183,11 +242,29 @@ class KlingDouble(MediaDouble):
         told = self.tell(order, over=False)
         return answer(200, envelope({name: told[name] for name in told if name != "task_status_msg"}))
 
-    def _list(self, request: web.BaseRequest) -> web.Response:
+    async def _take_inputs(self, endpoint: str, body: Mapping[str, Any]) -> web.Response | None:
+        """Open the files of an order; the refusal, if one of them is wrong."""
+        if endpoint == "image2video" and not {"image", "image_tail"} & body.keys():
+            return refuse(1201, "image or image_tail is required")
+        if endpoint == "video-extend":
+            made = {f"v-{order.id}" for order in self.orders.values() if order.is_over()}
+            return None if body["video_id"] in made else refuse(1203, "video_id not found")
+        pictures = [(slot, body[slot]) for slot in ("image", "image_tail") if slot in body]
+        for number, each in enumerate(body.get("image_list", [])):
+            if set(each) != {"image"} or not is_frame(each["image"]):
+                return refuse(1201, f"image_list {number}")
+            pictures.append((f"image_list.{number}", each["image"]))
+        for slot, text in pictures:
+            self.receive(slot, open_base64(text) or b"")
+        films = [await self.fetch("video_url", each["video_url"]) for each in body.get("video_list", [])]
+        return refuse(1201, "the video cannot be fetched") if None in films else None
+
+    def _list(self, endpoint: str, request: web.BaseRequest) -> web.Response:
         page, size = int(request.query.get("pageNum", "1")), int(request.query.get("pageSize", "30"))
         if not (1 <= page <= 1000 and 1 <= size <= 500):
             return refuse(1201, "pageNum or pageSize")
-        latest = sorted(self.orders.values(), key=lambda order: order.created_at, reverse=True)
+        own = [order for order in self.orders.values() if self.endpoints.get(order.id, "text2video") == endpoint]
+        latest = sorted(own, key=lambda order: order.created_at, reverse=True)
         told = [self.tell(order, over=order.is_over()) for order in latest[(page - 1) * size : page * size]]
         return answer(200, envelope(told))
 

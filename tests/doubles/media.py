@@ -1,6 +1,9 @@
 """What every double of a media vendor has: books of orders, plans for them, and a file host whose links expire."""
 
 import asyncio
+import base64
+import binascii
+import hashlib
 import io
 import json
 import time
@@ -12,7 +15,10 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
+import httpx
 from aiohttp import web
+from PIL import Image
+from plain import NO_TLS
 from python_multipart import parse_form
 from vendors.double import HttpDouble
 
@@ -181,6 +187,23 @@ class MediaDouble(HttpDouble):
         self.host = FileHost()
         self.orders: dict[str, Placed] = {}
         self.plans: deque[Plan] = deque()
+        self.inputs: list[tuple[str, str]] = []  # the slot and the digest of each input file, as they came
+
+    def receive(self, slot: str, data: bytes) -> None:
+        """Write down that an input file came, and where."""
+        self.inputs.append((slot, hashlib.sha256(data).hexdigest()))
+
+    async def fetch(self, slot: str, address: str) -> bytes | None:
+        """Fetch an input file from its address, as the vendor would; None if that fails."""
+        try:
+            async with httpx.AsyncClient(trust_env=False, verify=NO_TLS) as client:
+                response = await client.get(address)
+        except httpx.HTTPError:
+            return None
+        if response.status_code != 200:
+            return None
+        self.receive(slot, response.content)
+        return response.content
 
     async def forget(self) -> None:
         """Begin anew, as if nothing had happened; and be there."""
@@ -192,6 +215,7 @@ class MediaDouble(HttpDouble):
         self.host.stale = self.host.spoiled = 0
         self.orders.clear()
         self.plans.clear()
+        self.inputs.clear()
 
     @property
     def title(self) -> str:
@@ -224,6 +248,31 @@ async def listening(double: MediaDouble) -> AsyncGenerator[MediaDouble]:
     finally:
         await double.hide()
         await double.host.hide()
+
+
+def open_picture(data: bytes) -> tuple[str, int, int] | None:
+    """The content type and the size of a picture; None for anything else."""
+    try:
+        with Image.open(io.BytesIO(data)) as picture:
+            picture.load()
+            return Image.MIME[picture.format or ""], picture.width, picture.height
+    except (OSError, KeyError):
+        return None
+
+
+def open_base64(text: Any) -> bytes | None:
+    """The bytes of bare Base64; None for anything else."""
+    try:
+        return base64.b64decode(text, validate=True) if isinstance(text, str) else None
+    except (binascii.Error, ValueError):
+        return None
+
+
+def open_data_uri(text: Any) -> tuple[str, bytes] | None:
+    """The content type and the bytes of a `data:` URI; None for anything else."""
+    head, _, body = str(text).partition(";base64,")
+    data = open_base64(body) if head.startswith("data:") else None
+    return None if data is None else (head.removeprefix("data:"), data)
 
 
 async def read_form(request: web.BaseRequest) -> dict[str, tuple[str | None, bytes]]:

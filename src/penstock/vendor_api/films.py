@@ -67,7 +67,7 @@ class Film:
     first: StoredFile | None
     last: StoredFile | None
     references: tuple[StoredFile, ...]
-    video: StoredFile | None
+    video: StoredFile | None  # with an origin only if it is the vendor's own, so that its id means something there
     mode: str | None
     seconds: int | None
     ratio: str | None
@@ -168,7 +168,7 @@ class _Reader:
         given = self.order.given("video")
         if not given:
             return None
-        file = given[0].file
+        file = given[0].file if self.order.owns(given[0].file) else replace(given[0].file, origin=None)
         if mode not in terms.modes:
             allowed = " or ".join(f"`{each}`" for each in terms.modes)
             problem = f"it takes films only to {allowed}" if allowed else "it takes no films"

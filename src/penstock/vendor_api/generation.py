@@ -175,10 +175,7 @@ class GivenFile:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key.
-
-    A file has an `origin` only if it is an output of this vendor, made with this credential: its id is of use there.
-    """
+    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
 
     reference: str
     model: str  # the vendor's own name for it
