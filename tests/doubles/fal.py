@@ -75,7 +75,24 @@ VEO: Mapping[str, Callable[[Any], bool]] = {
     "seed": is_number,
 }
 LTX: Mapping[str, Callable[[Any], bool]] = {"prompt": is_text, "steps": is_number, "image": is_text}
-FLUX: Mapping[str, Callable[[Any], bool]] = {"prompt": is_text, "file": is_text}
+SEVERAL: Mapping[str, Callable[[Any], bool]] = {
+    "prompt": is_text,
+    "num_images": lambda value: is_number(value) and 1 <= value <= 4,
+    "seed": is_number,
+}
+FLUX: Mapping[str, Callable[[Any], bool]] = {
+    **SEVERAL,
+    "file": is_text,
+    "image_size": lambda value: isinstance(value, dict) and set(value) == {"width", "height"},
+    "output_format": one_of("jpeg", "png"),
+}
+BANANA: Mapping[str, Callable[[Any], bool]] = {
+    **SEVERAL,
+    "aspect_ratio": one_of("auto", "1:1", "16:9", "3:2"),
+    "resolution": one_of("0.5K", "1K", "2K", "4K"),
+    "output_format": one_of("jpeg", "png", "webp"),
+}
+BANANA_EDIT = {**BANANA, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 14}
 MODELS = {
     "tripo3d/h3.1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),
@@ -83,6 +100,8 @@ MODELS = {
     "fal-ai/veo3.1": (VEO, "prompt"),
     "fal-ai/ltx": (LTX, "prompt"),
     "fal-ai/flux/dev": (FLUX, "prompt"),
+    "fal-ai/nano-banana-2": (BANANA, "prompt"),
+    "fal-ai/nano-banana-2/edit": (BANANA_EDIT, "image_urls"),
 }
 """What each takes, and what it cannot do without."""
 WISHES = {"fal-ai/ltx": Wish("video"), "fal-ai/flux/dev": Wish("image")}
@@ -94,6 +113,9 @@ def wish_of(model: str, body: Mapping[str, Any]) -> Wish:
         sides = (short * 16 // 9, short)
         width, height = sides if body["aspect_ratio"] == "16:9" else sides[::-1]
         return Wish("video", width, height, int(body["duration"].removesuffix("s")))
+    if "num_images" in body:
+        size = body.get("image_size", {"width": 1024, "height": 768})
+        return Wish("image", size["width"], size["height"], picture_type=body.get("output_format", "jpeg"))
     return WISHES.get(model) or Wish("model", face_limit=body.get("face_limit"))
 
 
@@ -157,6 +179,7 @@ class FalDouble(MediaDouble):
             },
             warnings=2,
         ),
+        Case("fal_flux_image", {"prompt": "a fox", "size": "640x480", "n": 2, "output_format": "jpeg"}),
         Case("fal_tripo_image_to_3d", {"texture": False, "face_limit": 5000}, takes_file=True),
         Case("fal_veo31_text_to_video", {"prompt": "a mill", "duration": "4s", "negative_prompt": "rain", "seed": 3}),
     )
@@ -238,6 +261,7 @@ class FalDouble(MediaDouble):
         fields, needed = MODELS[model]
         wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
         pictures = [body[name] for name in ("image_url", "image") if name in body]
+        pictures += body.get("image_urls", [])
         if wrong or needed not in body or not all(map(self._can_open, pictures)):
             return answer(422, point("value_error", f"wrong: {wrong}", *wrong))
         order = self.place(body, wish_of(model, body), webhook=request.query.get("fal_webhook"))
@@ -285,6 +309,8 @@ class FalDouble(MediaDouble):
         match order.wish.kind:
             case "video":
                 return {"video": self._file(order, "video.mp4", "video/mp4"), "seed": 7}
+            case "image" if "num_images" in order.body:
+                return self._pictures(order)
             case "image":
                 return {"images": [self._file(order, "picture.png", "image/png")], "seed": 7, "prompt": "a mill"}
         mesh = self._file(order, "model.glb", "model/gltf-binary")
@@ -293,6 +319,14 @@ class FalDouble(MediaDouble):
             "model_mesh": mesh,
             "model_urls": {"fbx": None, "glb": mesh},
         }
+
+    def _pictures(self, order: Placed) -> dict[str, Any]:
+        count = order.body["num_images"]
+        pictures = [self._file(order, f"picture{number}.png", "image/png") for number in range(count)]
+        if "image_urls" in order.body and count == 1:
+            return {"image": pictures[0], "description": ""}
+        black = {"all black": [True] * count, "one black": [True] + [False] * (count - 1)}
+        return {"images": pictures, "seed": 77, "has_nsfw_concepts": black.get(order.plan.ending, [False] * count)}
 
     def _file(self, order: Placed, name: str, content_type: str) -> dict[str, Any]:
         return {"url": self.host.link(order, name), "content_type": content_type, "file_name": name, "file_size": 9}

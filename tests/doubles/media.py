@@ -84,6 +84,7 @@ class Wish:
     height: int = 720
     seconds: int = 4
     face_limit: int | None = None
+    picture_type: str = ""  # of a picture in its full size; without it, a small one
 
 
 @dataclass
@@ -129,8 +130,18 @@ def _make(wish: Wish) -> bytes:
             return samples.make_video(wish.width, wish.height, wish.seconds, 7)
         case "model":
             return samples.make_model(7, wish.face_limit, True)
+        case _ if wish.picture_type:
+            return draw_picture(wish.width, wish.height, wish.picture_type)
         case _:
             return samples.make_preview(7)
+
+
+def draw_picture(width: int, height: int, picture_type: str, *, is_clear: bool = False, shade: int = 0) -> bytes:
+    """A plain picture of this size and type; a clear one is transparent everywhere."""
+    mode, colour = ("RGBA", (200, 60, shade, 0)) if is_clear else ("RGB", (200, 60, shade))
+    buffer = io.BytesIO()
+    Image.new(mode, (width, height), colour).save(buffer, picture_type.upper())
+    return buffer.getvalue()
 
 
 class FileHost(HttpDouble):

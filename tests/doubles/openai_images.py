@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from aiohttp import web
-from doubles.media import Sample, answer
+from doubles.media import Sample, answer, draw_picture
 from PIL import Image
 from python_multipart import parse_form
 from vendors.double import HttpDouble
@@ -31,10 +31,7 @@ def trouble(
 def draw(size: str, kind: str, background: str = "auto", shade: int = 0) -> bytes:
     """A real picture of this size and type."""
     width, height = (int(side) for side in size.split("x"))
-    mode, colour = ("RGBA", (200, 60, shade, 0)) if background == "transparent" else ("RGB", (200, 60, shade))
-    buffer = io.BytesIO()
-    Image.new(mode, (width, height), colour).save(buffer, kind.upper())
-    return buffer.getvalue()
+    return draw_picture(width, height, kind, is_clear=background == "transparent", shade=shade)
 
 
 def find_wrong_size(size: str) -> bool:

@@ -70,7 +70,10 @@ def kept_result(operation: Mapping[str, Any]) -> Done | None:
 
 def keep_result(result: Done, outputs: list[dict[str, str]]) -> dict[str, Any]:
     """Return the operation of an order whose result is stored already, for `kept_result`."""
-    expected = None if result.expected is None else asdict(result.expected)
+    usual = asdict(Expectation())
+    expected = None
+    if result.expected is not None:
+        expected = {name: value for name, value in asdict(result.expected).items() if value != usual[name]}
     return {KEPT: {"outputs": outputs, "warnings": result.warnings, "seed": result.seed, "expected": expected}}
 
 

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 from penstock.catalog.model import Expectation
 from penstock.catalog.text_to_image import LONG_SIDE, expect_picture, picture_ratio, picture_size
 from penstock.domain.files import StoredFile
-from penstock.domain.job_errors import UpstreamRejected
-from penstock.vendor_api.generation import Failed, Order
+from penstock.vendor_api.films import Unfit
+from penstock.vendor_api.generation import DataUri, Order
 
 USUAL: Final[Mapping[str, Any]] = {"n": 1, "output_format": "png", "background": "auto", "quality": "auto"}
 """Defaults of our params: a vendor that has no such field needs no warning."""
@@ -81,28 +81,30 @@ class PictureOrder:
     warnings: tuple[str, ...]
     expected: Expectation
 
+    @property
     def kept(self) -> dict[str, Any]:
-        """Return the expected result for an operation, for `expected_picture`."""
-        return {name: value for name, value in asdict(self.expected).items() if value is not None}
+        """The expected result, to be kept in an operation."""
+        found = {name: getattr(self.expected, name) for name in ("width", "height", "ratio", "picture_type")}
+        return {name: value for name, value in found.items() if value is not None}
 
-
-def expected_picture(kept: Mapping[str, Any]) -> Expectation:
-    """Return the expected result that an operation holds."""
-    return Expectation(**kept)
+    def files(self, terms: PictureTerms) -> dict[str, Any]:
+        """Return the fields of the caller's pictures, with a `DataUri` for each."""
+        images: Any = [DataUri(file) for file in self.images]
+        found = {terms.images: images[0] if terms.is_single else images} if images else {}
+        return found if self.mask is None else {**found, terms.mask: DataUri(self.mask)}
 
 
 def is_picture(order: Order) -> bool:
-    """Return whether an order is one for a picture by the catalogue's params."""
-    return order.recipe is None and "output_format" in order.params and "prompt" in order.params
+    """Return whether an order is one for pictures by the catalogue's params."""
+    return order.recipe is None and {"prompt", "n", "output_format"} <= order.params.keys()
 
 
-def ask_picture(order: Order, terms: PictureTerms) -> PictureOrder | Failed:
-    """Return the order in the vendor's terms; refuse it if files would be left out, as the result would be another."""
+def ask_picture(order: Order, terms: PictureTerms) -> PictureOrder:
+    """Return the order in the vendor's terms. Raise `Unfit` rather than leave files out."""
     params = order.params
     images = tuple(given.file for name in ("images", "references") for given in order.given(name))
     mask = next((given.file for given in order.given("mask")), None)
-    if problem := _find_refusal(params, terms, len(images), has_mask=mask is not None):
-        return Failed(UpstreamRejected(problem))
+    _check_files(params, terms, len(images), has_mask=mask is not None)
     fields, losses = _fill(params, terms)
     sized, resized = _fit_size(params, terms)
     wanted = expect_picture(params)
@@ -112,12 +114,6 @@ def ask_picture(order: Order, terms: PictureTerms) -> PictureOrder | Failed:
         wanted = replace(wanted, picture_type=None)
     warnings = (*losses.values(), *resized)
     return PictureOrder({**terms.fixed, **fields, **sized}, images, mask, warnings, wanted)
-
-
-def put_images(body: dict[str, Any], terms: PictureTerms, sources: Sequence[Any]) -> None:
-    """Put what stands for the caller's pictures into their field."""
-    if sources:
-        body[terms.images] = sources[0] if terms.is_single else list(sources)
 
 
 def find_pixels(width: int, height: int, terms: PixelTerms) -> tuple[int, int]:
@@ -156,15 +152,14 @@ def find_ratio(wanted: float, ratios: Sequence[str]) -> str:
     return min(ratios, key=lambda ratio: abs(math.log(wanted / _parse(ratio))))
 
 
-def _find_refusal(params: Mapping[str, Any], terms: PictureTerms, count: int, *, has_mask: bool) -> str | None:
-    """Return why a route to this model cannot take the caller's files; None if it can."""
+def _check_files(params: Mapping[str, Any], terms: PictureTerms, count: int, *, has_mask: bool) -> None:
+    """Raise `Unfit` if the model cannot take the caller's files."""
     name = "images" if "images" in params else "references"
     if count > terms.most_images:
-        most = f"at most {terms.most_images}" if terms.most_images else "none"
-        return f"`{name}` has {count} pictures, and {terms.vendor} takes {most} with this model."
+        most = f"at most {terms.most_images} pictures" if terms.most_images else "no pictures"
+        raise Unfit(name, f"{terms.vendor} takes {most} with this model, got {count}.")
     if has_mask and not terms.mask:
-        return f"`mask` is not supported by {terms.vendor} with this model: leave it out, or use another route."
-    return None
+        raise Unfit("mask", f"{terms.vendor} takes no mask with this model: leave it out, or use another route.")
 
 
 def _fill(params: Mapping[str, Any], terms: PictureTerms) -> tuple[dict[str, Any], dict[str, str]]:

@@ -5,17 +5,19 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
 from pydantic import Field
 
-from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog import edit_image, image_to_model, text_to_image, text_to_video
+from penstock.catalog.edit_image import make_edit_image
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.catalog.text_to_image import make_text_to_image
 from penstock.domain.files import ending_of
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
 from penstock.vendor_api.film_apps import FilmApp, find_app
@@ -39,6 +41,7 @@ from penstock.vendor_api.generation import (
     VendorOptions,
     WebhookOptions,
 )
+from penstock.vendor_api.pictures import ParamTerm, PictureTerms, PixelTerms, RatioTerms, ask_picture, is_picture
 from penstock.vendor_api.replies import (
     GONE_STATUSES,
     NO_CREDIT,
@@ -197,6 +200,59 @@ FILM_APPS: Final = {
 FILM: Final = film_model("fal_video", "fal: video from a prompt, pictures or a video", seeded=False)
 
 
+# -- pictures
+
+FLUX: Final = "fal-ai/flux/dev"
+BANANA: Final = "fal-ai/nano-banana-2"
+GPT: Final = "openai/gpt-image-2"
+TO_IMAGE: Final = Recipe("image", output="images")
+COMMON: Final = {"prompt": ParamTerm("prompt"), "n": ParamTerm("num_images"), "seed": ParamTerm("seed")}
+PIXELS: Final = PixelTerms(lambda width, height: {"image_size": {"width": width, "height": height}})
+RATIOS: Final = ("21:9", "16:9", "3:2", "4:3", "5:4", "1:1", "4:5", "3:4", "2:3", "9:16")
+FLUX_TERMS: Final = PictureTerms(
+    vendor="fal",
+    terms={**COMMON, "output_format": ParamTerm("output_format", {"png": "png", "jpeg": "jpeg"})},
+    size=PIXELS,
+    most=4,
+)
+BANANA_TERMS: Final = PictureTerms(
+    vendor="fal",
+    terms={**COMMON, "output_format": ParamTerm("output_format")},
+    size=RatioTerms(
+        "aspect_ratio", RATIOS, ParamTerm("resolution", {"512": "0.5K", "1K": "1K", "2K": "2K", "4K": "4K"})
+    ),
+    most=4,
+)
+GPT_TERMS: Final = PictureTerms(
+    vendor="fal",
+    terms={
+        name: COMMON.get(name, ParamTerm(name)) for name in ("prompt", "n", "output_format", "quality", "background")
+    },
+    size=replace(PIXELS, step=16, sides=(16, 3840), pixels=(655_360, 8_294_400), most_ratio=3.0),
+    most=4,
+)
+PICTURE_APPS: Final = {
+    **dict.fromkeys(("fal-ai/flux/schnell", FLUX, "fal-ai/flux-2"), FLUX_TERMS),
+    "fal-ai/flux-2/edit": replace(FLUX_TERMS, images="image_urls", most_images=4),
+    **dict.fromkeys((BANANA, "fal-ai/nano-banana-pro"), BANANA_TERMS),
+    **dict.fromkeys(
+        (f"{BANANA}/edit", "fal-ai/nano-banana-pro/edit"), replace(BANANA_TERMS, images="image_urls", most_images=14)
+    ),
+    GPT: GPT_TERMS,
+    f"{GPT}/edit": replace(GPT_TERMS, images="image_urls", most_images=16),
+}
+"""Apps to which a route of the catalogue's picture models may lead. Any other is declared in the settings."""
+PICTURES: Final = (
+    *(ServedModel(model, name=FLUX) for model in text_to_image.MODELS),
+    *(ServedModel(model, name=f"{BANANA}/edit") for model in edit_image.MODELS),
+    ServedModel(make_text_to_image("fal_flux_image", "FLUX at fal: text to picture"), name=FLUX),
+    ServedModel(make_text_to_image("fal_nano_banana_image", "Nano Banana 2 at fal: text to picture"), name=BANANA),
+    ServedModel(make_edit_image("fal_nano_banana_edit", "Nano Banana 2 at fal: edit a picture"), name=f"{BANANA}/edit"),
+    ServedModel(make_text_to_image("fal_gpt_image", "GPT Image at fal: text to picture"), name=GPT),
+    ServedModel(make_edit_image("fal_gpt_image_edit", "GPT Image at fal: edit a picture"), name=f"{GPT}/edit"),
+)
+
+
 # -- replies of fal
 
 
@@ -227,6 +283,7 @@ class Fal(GenerationDefaults):
     models: Sequence[ServedModel] = [
         *(ServedModel(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
         *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO, FILM)),
+        *PICTURES,
     ]
 
     def __init__(self, options: FalOptions, folders: VendorFolders) -> None:
@@ -388,12 +445,28 @@ def _translate(order: Order) -> _Request:
     model, params, recipe = order.model.strip("/"), order.params, order.recipe
     if order.model_id == FILM.id:
         return _ask_film(model, order)
+    if is_picture(order):
+        return _ask_pictures(model, order)
     if recipe is None and "model_version" in params:
         return _ask_tripo(model, params)
     if recipe is None and "durationSeconds" in params:
         return _ask_veo(model, params)
     recipe = recipe or (TO_3D if FILE in params else TO_VIDEO)
     return _Request(model, {name: value for name, value in params.items() if name != FILE or not recipe.file}, recipe)
+
+
+def _ask_pictures(model: str, order: Order) -> _Request:
+    """Build an order for pictures; with references it goes to the app's endpoint of edits, if it has one."""
+    if order.given("references") and f"{model}/edit" in PICTURE_APPS:
+        model = f"{model}/edit"
+    terms = PICTURE_APPS.get(model)
+    if terms is None:
+        advice = "Declare it as a model of its own, or name one of"
+        problem = f"`{order.model_id}` does not know the fields of `{model}`. {advice} {', '.join(PICTURE_APPS)}."
+        raise Unfit("model", problem)
+    asked = ask_picture(order, terms)
+    body = {**asked.body, **asked.files(terms)}
+    return _Request(model, body, TO_IMAGE, asked.warnings, {"expected": asked.kept, "pictures": True})
 
 
 def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Request:
@@ -463,6 +536,8 @@ def _classify(reply: Reply) -> Refused | Failed:
 
 def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
     """Return the end of a request; raise `Unclear` if the failure may not be the request's own."""
+    if reply.status == 200 and operation.get("pictures"):
+        return _read_pictures(as_object(reply.json()), operation)
     if reply.status == 200:
         return finish(reply.json(), operation["recipe"], operation["id"])
     kind, message, by_model = _explain(reply)
@@ -473,6 +548,23 @@ def _settle(reply: Reply, operation: Mapping[str, Any]) -> Done | Failed:
     retryable = reply.headers.get("x-fal-retryable", "").lower() == "true"
     error = ERRORS.get(kind, UpstreamRejected if refused and not retryable else UpstreamError)
     return Failed(error(stage="generating", upstream=upstream_reason(kind or reply.status, message, operation["id"])))
+
+
+def _read_pictures(result: Mapping[str, Any], operation: Mapping[str, Any]) -> Done | Failed:
+    """Return the pictures of a result without the black ones that the safety checker put in the place of others."""
+    pictures = _items(result.get("images")) or [result.get("image")]
+    unsafe = _items(result.get("has_nsfw_concepts"))
+    shown = [picture for number, picture in enumerate(pictures) if unsafe[number : number + 1] != [True]]
+    if pictures and not shown:
+        reason = upstream_reason("has_nsfw_concepts", "the safety checker held every picture back", operation["id"])
+        return Failed(ContentFiltered(stage="generating", upstream=reason))
+    done = finish({"images": shown}, operation["recipe"], operation["id"])
+    if isinstance(done, Failed):
+        return done
+    held = len(pictures) - len(shown)
+    warnings = (f"fal's safety checker held {held} of {len(pictures)} pictures back.",) if held else ()
+    seed = result.get("seed")
+    return replace(done, warnings=warnings, seed=seed if type(seed) is int and 0 <= seed < 2**63 else None)
 
 
 # -- signatures

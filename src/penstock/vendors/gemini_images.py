@@ -11,6 +11,7 @@ from pydantic import Field
 from penstock.catalog import edit_image, text_to_image
 from penstock.catalog.params import as_object
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
+from penstock.vendor_api.films import Unfit
 from penstock.vendor_api.generation import (
     Base64,
     Call,
@@ -112,9 +113,10 @@ class GeminiImages(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Finished | Refused | Failed]:
         """Order one picture and read it from the reply. Several would be several orders that no reply proves."""
-        asked = ask_picture(order, TERMS)
-        if isinstance(asked, Failed):
-            return asked
+        try:
+            asked = ask_picture(order, TERMS)
+        except Unfit as unfit:
+            return unfit.failure
         if (size := sum(file.bytes for file in asked.images)) > MAX_INLINE_BYTES:
             most = f"Gemini takes at most {MAX_INLINE_BYTES >> 20} MB of pictures per order"
             return Failed(UpstreamRejected(f"{most}, and these have {size / 2**20:.1f} MB: send smaller ones."))

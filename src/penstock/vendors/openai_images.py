@@ -9,6 +9,7 @@ from pydantic import Field
 from penstock.catalog import edit_image, text_to_image
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
 from penstock.vendor_api.dialects.openai_errors import read_fault
+from penstock.vendor_api.films import Unfit, expect_kept
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -35,7 +36,6 @@ from penstock.vendor_api.pictures import (
     PictureTerms,
     PixelTerms,
     ask_picture,
-    expected_picture,
 )
 from penstock.vendor_api.replies import NO_CREDIT, classify_refusal, fail_empty, upstream_reason
 
@@ -124,9 +124,10 @@ class OpenAIImages(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Accepted | Finished | Refused | Failed]:
         """Order the pictures and read them from the reply."""
-        asked = ask_picture(order, self._terms)
-        if isinstance(asked, Failed):
-            return asked
+        try:
+            asked = ask_picture(order, self._terms)
+        except Unfit as unfit:
+            return unfit.failure
         reply = yield self._ask(order, asked)
         if reply.status != 200:
             return self._classify(reply)
@@ -136,7 +137,7 @@ class OpenAIImages(GenerationDefaults):
         """Return the result of a server that answered with links instead of pictures; it needs no call."""
         yield from ()
         outputs = tuple(_output(Call("GET", url, self._headers, seconds=300)) for url in operation["urls"])
-        return Done(outputs, expected=expected_picture(operation["expected"]))
+        return expect_kept(Done(outputs), operation)
 
     def _ask(self, order: Order, asked: PictureOrder) -> Call:
         """Return the one call of an order: pictures go to the endpoint of edits."""
@@ -194,7 +195,7 @@ def _read(reply: Reply, order: Order, asked: PictureOrder) -> Accepted | Finishe
     urls = [picture.url for picture in pictures if picture.url]
     if not urls:
         return fail_empty(upstream_id, UpstreamError)
-    return Accepted(upstream_id, {"urls": urls, "expected": asked.kept()}, asked.warnings)
+    return Accepted(upstream_id, {"urls": urls, "expected": asked.kept}, asked.warnings)
 
 
 def _output(source: Call | str) -> Output:

@@ -3,7 +3,7 @@
 import hashlib
 import io
 import shutil
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from conftest import Server, running
 from doubles.kling import KlingDouble
-from doubles.media import MediaDouble, Plan, listening
+from doubles.media import MediaDouble, listening
 from PIL import Image
 from ports import free_port
-from vendors.double import drop_after
 
 from penstock.settings.tables import load
 from penstock.simulator.samples import make_video

@@ -350,7 +350,7 @@ async def test_the_settings_name_what_a_server_takes(start, other):
         assert double.billed[0]["seed"] == 7
         job = await server.generate("edit_image", prompt="a hat", images=[data_uri()])
         assert (job["error"]["code"], job["error"]["stage"]) == ("upstream_rejected", "dispatching")
-        assert "`images` has 1 pictures" in job["error"]["message"]
+        assert "`images`: this server takes no pictures" in job["error"]["message"]
         assert len(double.billed) == 1
 
 
@@ -359,7 +359,7 @@ async def test_a_mask_whose_polarity_is_not_known_is_refused(start, other):
         server = await start(double.settings(server="vllm_omni"))
         job = await server.generate("edit_image", prompt="a hat", images=[data_uri()], mask=data_uri())
         assert (job["error"]["code"], double.seen) == ("upstream_rejected", [])
-        assert "`mask` is not supported" in job["error"]["message"]
+        assert "`mask`: this server takes no mask" in job["error"]["message"]
 
 
 @pytest.mark.parametrize("errors", ["object", "string", "detail"])
