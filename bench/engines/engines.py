@@ -98,7 +98,7 @@ def bench_model() -> dict[str, Any]:
         picture = Path(folder) / "picture.png"
         draw_picture(picture)
         wish = {"face_limit": 10_000, "texture": True, "pbr": True, "style": "inflate", "seed": 1}
-        runs = [employ({"engine": "inflate", "picture": str(picture), "wish": wish}) for _ in range(5)]
+        runs = [employ({"engine": "inflate", "inputs": {"file": str(picture)}, "wish": wish}) for _ in range(5)]
     seconds = sorted(run.seconds for run in runs)
     print(
         f"model  1024 x 1024, 10,000 faces, PBR   median {statistics.median(seconds):.2f} s, best {seconds[0]:.2f} s, "
@@ -113,7 +113,7 @@ def bench_video() -> dict[str, Any]:
     for name, width, height, aim in (("720p", 1280, 720, 24), ("1080p", 1920, 1080, 12)):
         for prompt in PROMPTS:
             wish = {"prompt": prompt, "width": width, "height": height, "seconds": 8, "lossless": False, "people": True}
-            cost = employ({"engine": "cinema", "picture": "", "wish": wish})
+            cost = employ({"engine": "cinema", "inputs": {}, "wish": wish})
             print(
                 f"video  {name:5} {192 / cost.seconds:5.1f} frames/s (aim {aim}), {cost.seconds:5.2f} s, "
                 f"CPU {cost.cpu_seconds / 192 * 1000:.0f} ms per frame, "

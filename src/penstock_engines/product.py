@@ -15,9 +15,12 @@ class Unable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The files, primary first, with seed and warnings for the caller."""
+    """The files of an order, with seed and warnings for the caller."""
 
     primary: Path
-    preview: Path
+    preview: Path | None
+    """None if the primary file is its own preview, as a picture is."""
     seed: int
     warnings: tuple[str, ...] = ()
+    more: tuple[Path, ...] = ()
+    """Further primary files, where an order asked for several."""

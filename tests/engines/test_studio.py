@@ -118,13 +118,14 @@ def test_the_same_order_again_is_the_same_order(studio):
     assert children_of(os.getpid()) == []
 
 
-def test_a_picture_is_handed_over_and_not_kept(studio, tmp_path):
-    studio.answer("PUT", "/orders/job_2-1/picture", b"no picture at all")
+def test_inputs_are_handed_over_by_name_and_not_kept(studio, tmp_path):
+    for name in ("file", "images.0", "images.12"):
+        assert studio.answer("PUT", f"/orders/job_2-1/inputs/{name}", b"no picture at all")[0] == 200
     wish = {"face_limit": 500, "texture": True, "pbr": False, "style": "auto", "seed": 1}
     order(studio, "job_2-1", {"engine": "inflate", "wish": wish})
     result = finish(studio, "job_2-1")
     assert (result["status"], result["error"]["code"]) == ("failed", "unable")
-    assert not (tmp_path / "orders" / "job_2-1" / "picture").exists()
+    assert not (tmp_path / "orders" / "job_2-1" / "inputs").exists()
 
 
 def test_cancel_ends_the_work_at_once(studio):
@@ -208,6 +209,8 @@ def test_orders_are_kept_apart_and_names_lead_nowhere_else(studio, tmp_path):
         "/orders/job_1-1/outputs/../order.json",
     ):
         assert say(studio, "GET", path)[0] == 404
+    for name in ("..", "../order.json", "Mesh", "images.x", "images.0.1", ".", ""):
+        assert say(studio, "PUT", f"/orders/job_1-1/inputs/{name}")[0] == 404
     assert say(studio, "PUT", "/orders/../escaped", VIDEO)[0] == 404
     assert not (tmp_path / "escaped").exists()
     order(studio, "job_9-1")

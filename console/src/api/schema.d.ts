@@ -346,6 +346,16 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ClipShape
+         * @description One animation of a model.
+         */
+        ClipShape: {
+            /** Name */
+            name: string;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
          * Cost
          * @description Decimal strings of USD; null where the price is not known.
          */
@@ -1061,6 +1071,59 @@ export interface components {
             concurrent_streams: number | null;
         };
         /**
+         * MeshShape
+         * @description Facts of a 3D model beside its faces and vertices. Null is unknown, as in a format that stays sealed.
+         */
+        MeshShape: {
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "glb" | "obj" | "stl" | "fbx" | "usdz";
+            /**
+             * Size
+             * @description width, height and depth: the box along x, y and z
+             */
+            size: [
+                number,
+                number,
+                number
+            ] | null;
+            /**
+             * Unit
+             * @description unit of `size`: `meter`, or null in a format without one
+             */
+            unit: string | null;
+            /**
+             * Has Uv
+             * @description whether all of it has texture coordinates
+             */
+            has_uv: boolean | null;
+            /**
+             * Is Watertight
+             * @description whether each edge is shared by exactly two faces
+             */
+            is_watertight: boolean | null;
+            /** Quads */
+            quads: number | null;
+            /** Materials */
+            materials: number | null;
+            /** Textures */
+            textures: number | null;
+            /** Skins */
+            skins: number | null;
+            /**
+             * Joints
+             * @description joints of its skeletons
+             */
+            joints: number | null;
+            /**
+             * Clips
+             * @description animations
+             */
+            clips: components["schemas"]["ClipShape"][];
+        };
+        /**
          * Message
          * @description Anthropic's message; vendors may add fields.
          */
@@ -1212,6 +1275,7 @@ export interface components {
             faces: number | null;
             /** Vertices */
             vertices: number | null;
+            mesh: components["schemas"]["MeshShape"] | null;
             /** Url */
             url: string;
             /**

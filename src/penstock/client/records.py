@@ -71,6 +71,31 @@ class Attempt(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClipRecord(Record):
+    """One animation of a model."""
+
+    name: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeshRecord(Record):
+    """Facts of a 3D model beside its faces and vertices. None is unknown."""
+
+    format: str = ""
+    size: tuple[float, ...] = several()
+    unit: str | None = None
+    has_uv: bool | None = None
+    is_watertight: bool | None = None
+    quads: int | None = None
+    materials: int | None = None
+    textures: int | None = None
+    skins: int | None = None
+    joints: int | None = None
+    clips: tuple[ClipRecord, ...] = many(ClipRecord)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputRecord(Record):
     """One result of a job."""
 
@@ -86,6 +111,7 @@ class OutputRecord(Record):
     fps: float | None = None
     faces: int | None = None
     vertices: int | None = None
+    mesh: MeshRecord | None = one(MeshRecord)
     url: str = field(default="", repr=False)  # a signed link needs no key
     url_expires_at: datetime | None = moment()
 

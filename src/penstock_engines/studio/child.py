@@ -4,9 +4,10 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 from penstock_engines.product import Product, ReportProgress, Unable
@@ -14,6 +15,13 @@ from penstock_sandbox import sandbox
 
 PACKAGE = Path(__file__).parents[1]  # in an editable install, it is outside of the interpreter's folders
 NICENESS = 15  # answers of the gateway go first
+KINDS: Mapping[str, str] = MappingProxyType(
+    {".mp4": "video"}
+    | dict.fromkeys((".mp3", ".wav", ".opus", ".flac"), "audio")
+    | dict.fromkeys((".json", ".txt", ".srt", ".vtt"), "text")
+    | dict.fromkeys((".fbx", ".glb", ".obj", ".stl", ".usdz", ".zip"), "model")
+)
+"""Kind of an output by its file's suffix. Others are pictures."""
 
 
 def main() -> None:
@@ -39,22 +47,25 @@ def _work(task: Mapping[str, Any], report: ReportProgress) -> dict[str, Any]:
         if isinstance(error, MemoryError) or _is_short_of_memory(task["memory_mb"]):
             return _failure("out_of_memory", "The built-in engine ran out of memory.", repr(error))
         return _failure("crashed", "The built-in engine failed.", repr(error))
-    kind = "model" if product.primary.suffix == ".glb" else "video"
     return {
         "status": "succeeded",
-        "outputs": [
-            {"name": product.primary.name, "kind": kind, "role": "primary"},
-            {"name": product.preview.name, "kind": "image", "role": "preview"},
-        ],
+        "outputs": list(_list_outputs(product)),
         "seed": product.seed,
         "warnings": product.warnings,
     }
 
 
+def _list_outputs(product: Product) -> Iterator[dict[str, str]]:
+    for path in (product.primary, *product.more):
+        yield {"name": path.name, "kind": KINDS.get(path.suffix, "image"), "role": "primary"}
+    if product.preview is not None:
+        yield {"name": product.preview.name, "kind": "image", "role": "preview"}
+
+
 def _make_model(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the requested engine
 
-    return make_model(ModelWish(picture=Path(task["picture"]), **task["wish"]), folder, weights, report)
+    return make_model(ModelWish(picture=Path(task["inputs"]["file"]), **task["wish"]), folder, weights, report)
 
 
 def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
@@ -63,9 +74,24 @@ def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: Re
     return make_video(VideoWish(**task["wish"]), folder, weights, report)
 
 
+def _make_speech(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.speech.orders import make_speech  # noqa: PLC0415
+
+    del weights  # the voice is in its package
+    return make_speech(task["wish"], folder, report)
+
+
+def _make_transcript(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.speech.orders import make_transcript  # noqa: PLC0415
+
+    return make_transcript(task["wish"], Path(task["inputs"]["audio"]), folder, weights, report)
+
+
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "cinema": _make_video,
+    "hibari": _make_speech,
+    "whisper": _make_transcript,
 }
 
 
@@ -110,7 +136,7 @@ def _confine(task: Mapping[str, Any], offered: sandbox.Confinement) -> None:
     weights = Path(task["weights"])
     # Landlock needs the targets of links, too.
     linked = [str(path.resolve()) for path in weights.iterdir()] if weights.is_dir() else []
-    readable = sandbox.library_folders(str(PACKAGE), str(weights), *linked, task["picture"], *machine)
+    readable = sandbox.library_folders(str(PACKAGE), str(weights), *linked, *task["inputs"].values(), *machine)
     sandbox.restrain(offered, readable=readable, writable=(task["folder"], os.devnull))
 
 

@@ -17,6 +17,9 @@ from penstock_engines.child_environment import inherit_environment
 
 log = logging.getLogger(__name__)
 
+INPUTS: Final = "inputs"
+"""The folder of an order's input files. Each is named after its param."""
+
 REASONS: Final = {
     "crashed": "The built-in engine crashed.",
     "out_of_memory": "The built-in engine ran out of memory.",
@@ -91,7 +94,7 @@ class Run:
         order = json.loads((self._folder / "order.json").read_bytes())
         task = {
             **order,
-            "picture": str(self._folder / "picture"),
+            "inputs": {path.name: str(path) for path in sorted((self._folder / INPUTS).glob("*"))},
             "folder": str(made),
             "weights": str(self._weights),
             "seconds": self._limits.seconds,

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from penstock_engines.studio.run import Limits, Run
+from penstock_engines.studio.run import INPUTS, Limits, Run
 
 Answer = tuple[int, Mapping[str, str], bytes | Path]
 JSON: Final = {"content-type": "application/json"}
@@ -26,6 +26,8 @@ SWEEP_SECONDS: Final = 60.0
 CLOSE_SECONDS: Final = 2.0
 """Time to wait for a killed child."""
 REFERENCE: Final = re.compile(r"[A-Za-z0-9_-]{1,100}")
+INPUT: Final = re.compile(r"[a-z_]{1,40}(?:\.[0-9]{1,3})?")
+"""The name of an input: a param, with its position if the param takes several files."""
 
 
 class Studio:
@@ -44,8 +46,8 @@ class Studio:
         """Route one request."""
         self._sweep()
         match (method, path.strip("/").split("/")):
-            case ("PUT", ["orders", order_id, "picture"]) if REFERENCE.fullmatch(order_id):
-                return self._take_picture(order_id, body)
+            case ("PUT", ["orders", order_id, "inputs", name]) if _is_input(order_id, name):
+                return self._take_input(order_id, name, body)
             case ("PUT", ["orders", order_id]) if REFERENCE.fullmatch(order_id):
                 return self._take_order(order_id, json.loads(body))
             case ("GET", ["orders", order_id]) if self._has(order_id):
@@ -69,10 +71,10 @@ class Studio:
 
     # -- the endpoints
 
-    def _take_picture(self, order_id: str, data: bytes) -> Answer:
-        folder = self._folder / order_id
+    def _take_input(self, order_id: str, name: str, data: bytes) -> Answer:
+        folder = self._folder / order_id / INPUTS
         folder.mkdir(parents=True, exist_ok=True)
-        _write(folder / "picture", data)
+        _write(folder / name, data)
         return _reply(200, {})
 
     def _take_order(self, order_id: str, order: dict[str, Any]) -> Answer:
@@ -149,7 +151,7 @@ class Studio:
     def _conclude(self, order_id: str, result: dict[str, Any]) -> None:
         folder = self._folder / order_id
         _write(folder / "result.json", json.dumps(result).encode())
-        (folder / "picture").unlink(missing_ok=True)
+        shutil.rmtree(folder / INPUTS, ignore_errors=True)
 
     def _sweep(self) -> None:
         """Remove old results, and orders that nobody asks for."""
@@ -161,6 +163,10 @@ class Studio:
             for folder in self._folder.iterdir():
                 if folder.name not in self._runs and _is_old(folder, now):
                     shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_input(order_id: str, name: str) -> bool:
+    return bool(REFERENCE.fullmatch(order_id) and INPUT.fullmatch(name))
 
 
 def _is_old(folder: Path, now: float) -> bool:

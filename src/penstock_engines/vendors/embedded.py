@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from pydantic import Field
 
-from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog import image_to_model, speech, text_to_video
 from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
 from penstock.domain.prices import FREE
 from penstock.vendor_api.generation import (
@@ -35,7 +35,8 @@ from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
 
-SERVED: Final = [ServedModel(model, FREE) for family in (image_to_model, text_to_video) for model in family.MODELS]
+FAMILIES: Final = (image_to_model, text_to_video, speech)
+SERVED: Final = [ServedModel(model, FREE) for family in FAMILIES for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
@@ -105,15 +106,18 @@ class Embedded(GenerationDefaults):
         self.upstream = Studio(folders.own, folders.weights, Limits(options.seconds, options.memory_mb))
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Send the picture, then the order."""
+        """Send the files, then the order."""
         path = f"/orders/{order.reference}"
         if order.file is not None:
-            yield Call("PUT", f"{path}/picture", file=order.file)
+            yield Call("PUT", f"{path}/inputs/file", file=order.file)
+        for given in order.given("audio"):
+            yield Call("PUT", f"{path}/inputs/audio", file=given.file)
         reply = yield Call("PUT", path, json=_describe(order.params))
         match reply.status:
             case 201:
                 version = order.params.get("model_version")
-                return Accepted(order.reference, {"id": order.reference, "version": version})
+                operation = {"id": order.reference, "version": version}
+                return Accepted(order.reference, operation, _find_ignored(order.params))
             case 501:
                 return Failed(_find_error(_read(reply)))
             case _:
@@ -166,6 +170,10 @@ def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
             "people": params["personGeneration"] != "dont_allow",
         }
         return {"engine": "cinema", "wish": wish}
+    if "audio" in params:
+        return {"engine": "whisper", "wish": _pick(params, ("language", "prompt", "response_format"))}
+    if "text" in params:
+        return {"engine": "hibari", "wish": _pick(params, ("text", "speed", "output_format"))}
     wish = {
         "face_limit": params.get("face_limit") or USUAL_FACES.get(params["model_version"]),
         "texture": params["texture"],
@@ -174,6 +182,19 @@ def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
         "seed": params["model_seed"],
     }
     return {"engine": "inflate", "wish": wish}
+
+
+def _pick(params: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: params[name] for name in names if name in params}
+
+
+def _find_ignored(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a warning for each param of speech that the one English voice cannot honour."""
+    if "text" not in params:
+        return ()
+    given = {"instructions": None, "voice": "heart", "language": "en"}
+    ignored = (name for name, only in given.items() if params.get(name) not in (None, only))
+    return tuple(f"`{name}` has no effect: the built-in voice is one English voice." for name in ignored)
 
 
 def _finish(order: _OrderState, operation: Mapping[str, Any]) -> Done:

@@ -158,6 +158,8 @@ class TokenPriceShape(Shape):
     output_per_million: str
     reasoning_per_million: str
     per_request: str
+    per_million_characters: str = Field(description="of text that is read aloud")
+    per_minute: str = Field(description="of sound that is written down")
     currency: Literal["USD"]
 
 
@@ -275,6 +277,14 @@ class EmbeddingList(Shape):
     usage: dict[str, Any]
 
 
+class Transcript(Shape):
+    """OpenAI's transcript; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    text: str
+
+
 class Message(Shape):
     """Anthropic's message; vendors may add fields."""
 
@@ -308,7 +318,10 @@ class ChatModel(Shape):
     lifecycle: Literal["active"]
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
-    kind: Literal["chat", "embedding"] = Field(description="`embedding`: it is served by `/llm/embeddings`")
+    kind: Literal["chat", "embedding", "speech", "transcription"] = Field(
+        description="`embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; "
+        "`transcription`: by `/llm/audio/transcriptions`"
+    )
 
 
 class ChatModelList(Shape):
