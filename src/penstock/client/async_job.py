@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
-from penstock.client.records import Bound, Event, JobRecord, OutputRecord, Share, listed_outputs
+from penstock.client.records import Bound, Event, JobOutput, JobRecord, Share, read_outputs
 from penstock.client.sync_job import Content, places, primary
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AsyncOutput(Bound, OutputRecord):
+class AsyncOutput(JobOutput):
     """One result of a job, with methods to download it."""
 
     client: "AsyncClient" = field(repr=False, compare=False)
@@ -147,5 +147,5 @@ class AsyncBatch(Bound):
 
 def bind_async_job(client: "AsyncClient", data: Any) -> AsyncJob:
     """Return a job bound to this client, from the server's answer."""
-    outputs = tuple(read(AsyncOutput, output, client=client) for output in listed_outputs(data))
+    outputs = read_outputs(AsyncOutput, data, client)
     return read(AsyncJob, data, client=client, outputs=outputs)

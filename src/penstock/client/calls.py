@@ -3,7 +3,7 @@
 import math
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from threading import Semaphore
 from typing import Any, Final, Generic, TypeVar
@@ -75,6 +75,8 @@ class Calls(Generic[J]):
     policy: Policy
     patience: float
     seats: Semaphore
+    file_params: dict[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
+    """The params that take files, by model, as far as they had to be known."""
 
     @property
     def patient(self) -> Policy:
@@ -99,7 +101,7 @@ class Calls(Generic[J]):
 
     def price(self, model: str, inputs: Sequence[Mapping[str, Any]]) -> Flow[Quote]:
         """Return a price quote. Nothing is created or uploaded."""
-        filled = yield from self._fill(inputs, _hold_in_place)
+        filled = yield from self._fill(model, inputs, _hold_in_place)
         reply = yield from self._post("/model/v1/generation", {"model": model, "input": filled, "dry_run": True})
         return read(Quote, decode(reply))
 
@@ -109,21 +111,37 @@ class Calls(Generic[J]):
 
     def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], options: GenerationOptions) -> Flow[Any]:
         key = options.key()
-        filled = yield from self._fill(inputs, self._place if options.idempotency_key is None else self._place_inline())
+        place = self._place if options.idempotency_key is None else self._place_inline()
+        filled = yield from self._fill(model, inputs, place)
         body = {"model": model, "input": filled, **options.body()}
         answer = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
         if not isinstance(answer, Mapping):
             raise UnexpectedAnswer("The answer to a generation is no job: is this Penstock's address?")
         return answer  # pyright: ignore[reportUnknownVariableType]
 
-    def _fill(self, inputs: Sequence[Mapping[str, Any]], place: file_inputs.Place) -> Flow[list[dict[str, Any]]]:
+    def _fill(
+        self, model: str, inputs: Sequence[Mapping[str, Any]], place: file_inputs.Place
+    ) -> Flow[list[dict[str, Any]]]:
         filled: list[dict[str, Any]] = []
         for params in inputs:
-            sent: dict[str, Any] = {}
-            for name, value in params.items():
-                sent[name] = yield from file_inputs.fill_in(value, name, place)
+            sent = yield from self.fill_params(model, params, place)
             filled.append({"params": sent})
         return filled
+
+    def fill_params(self, model: str, params: Mapping[str, Any], place: file_inputs.Place) -> Flow[dict[str, Any]]:
+        """Return params for a request, with local files replaced by `place`."""
+        names = frozenset({file_inputs.FILE_PARAM})
+        if any(file_inputs.has_text(name, value) for name, value in params.items()):
+            names |= yield from self._file_params_of(model)
+        sent: dict[str, Any] = {}
+        for name, value in params.items():
+            sent[name] = yield from file_inputs.fill_in(value, name, place, is_file=name in names)
+        return sent
+
+    def _file_params_of(self, model: str) -> Flow[frozenset[str]]:
+        if model not in self.file_params:
+            self.file_params[model] = file_inputs.file_params((yield from self.model(model)).params)
+        return self.file_params[model]
 
     def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
         return {"file_token": (yield from self._upload(upload)).file_token}
@@ -220,14 +238,14 @@ class Calls(Generic[J]):
     # -- files, models, usage
 
     def upload(self, file: Any) -> Flow[FileRecord]:
-        """Upload a picture and return its record. Raise BadInput if it is not a local file or image."""
+        """Upload a file and return its record. Raise BadInput if it is not a local file or image."""
         kept: list[FileRecord] = []
 
         def place(upload: Upload) -> Flow[Mapping[str, Any]]:
             kept.append((yield from self._upload(upload)))
             return {}
 
-        yield from file_inputs.fill_in(file, file_inputs.FILE_PARAM, place)
+        yield from file_inputs.fill_in(file, file_inputs.FILE_PARAM, place, is_file=True)
         if not kept:
             raise BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
         return kept[0]

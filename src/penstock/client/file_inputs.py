@@ -1,4 +1,4 @@
-"""File arguments: paths, bytes, open files, PIL images, URLs and tokens."""
+"""File arguments: paths, bytes, open files, PIL images, URLs, tokens, and outputs of jobs."""
 
 import base64
 import io
@@ -10,36 +10,77 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from penstock.client.errors import BadInput
-from penstock.client.records import FileRecord
+from penstock.client.records import FileRecord, JobOutput, JobRecord
 from penstock.client.transport.steps import Flow, Upload, Work
 
 FILE_PARAM: Final = "file"
-"""The param that takes a picture in every model. Only there is a string a path or a URL."""
+"""The param that takes a picture in many models. A string there is always a path, a URL or a token."""
+NAMES: Final = frozenset(
+    {FILE_PARAM, "image", "images", "mask", "references", "frame_images", "input_references", "video", "audio", "mesh"}
+)
+"""Params that take files in most models that have them: the model's schema decides before a string is a path there."""
 LARGEST: Final = 256 << 20
 """Maximum bytes of a file. Servers accept less. This limit keeps a wrong path from filling the memory."""
 PICTURES: Final = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"RIFF": "webp"}
+ENDINGS: Final = {b"glTF": "glb", b"ID3": "mp3", b"fLaC": "flac", b"OggS": "ogg", b"\x1a\x45\xdf\xa3": "webm"}
+"""Endings of other files by their first bytes."""
 
 Place = Callable[[Upload], Flow[Mapping[str, Any]]]
-"""Sends a local picture to the server and returns the param's value."""
+"""Sends a local file to the server and returns the param's value."""
 
 
-def fill_in(value: Any, name: str, place: Place) -> Flow[Any]:
-    """Return a param's value for the request, with local files replaced by `place`."""
+def has_text(name: str, value: Any) -> bool:
+    """Return whether a param may give files as strings, so that the model's schema has to be read."""
+    texts = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
+    return name in NAMES - {FILE_PARAM} and any(isinstance(each, str | Mapping) for each in texts)
+
+
+def file_params(schema: Mapping[str, Any]) -> frozenset[str]:
+    """Return the params that take files, by a model's schema."""
+    kinds = {name for name, each in schema.get("$defs", {}).items() if "file_token" in each.get("properties", {})}
+    pointers = {f"#/$defs/{name}" for name in kinds}
+    properties: Mapping[str, Any] = schema.get("properties", {})
+    return frozenset(name for name, each in properties.items() if _mentions(each, pointers))
+
+
+def _mentions(schema: Any, pointers: set[str]) -> bool:
+    if isinstance(schema, Mapping):
+        given = cast("Mapping[str, Any]", schema)
+        return given.get("$ref") in pointers or any(_mentions(each, pointers) for each in given.values())
+    return isinstance(schema, list) and any(_mentions(each, pointers) for each in cast("list[Any]", schema))
+
+
+def fill_in(value: Any, name: str, place: Place, *, is_file: bool = False) -> Flow[Any]:
+    """Return a param's value for the request, with local files replaced by `place`.
+
+    With `is_file`, a string is a path, a URL or a token, and a mapping may have any file as `file` beside its role.
+    """
     if isinstance(value, FileRecord):
         return {"file_token": value.file_token}
+    if isinstance(value, JobOutput):
+        return value.as_input()
+    if isinstance(value, JobRecord):
+        return {"job": value.id}
     if isinstance(value, str):
-        return (yield from _text(value, name, place)) if name == FILE_PARAM else value
+        return (yield from _text(value, name, place)) if is_file else value
     if isinstance(value, Mapping):
-        given = cast("Mapping[str, Any]", value)
-        filled: dict[str, Any] = {}
-        for key, inner in given.items():
-            filled[key] = yield from fill_in(inner, f"{name}.{key}", place)
-        return filled
+        return (yield from _fill_mapping(cast("Mapping[str, Any]", value), name, place, is_file=is_file))
     if isinstance(value, list | tuple):
-        given_list = {str(number): inner for number, inner in enumerate(cast("list[Any]", value))}
-        return list((yield from fill_in(given_list, name, place)).values())
+        filled: list[Any] = []
+        for number, inner in enumerate(cast("list[Any]", value)):
+            filled.append((yield from fill_in(inner, f"{name}.{number}", place, is_file=is_file)))
+        return filled
     read = _reader(value, name)
     return value if read is None else (yield from place((yield Work(read))))
+
+
+def _fill_mapping(given: Mapping[str, Any], name: str, place: Place, *, is_file: bool) -> Flow[dict[str, Any]]:
+    filled: dict[str, Any] = {}
+    for key, inner in given.items():
+        names_file = is_file and key == FILE_PARAM
+        value = yield from fill_in(inner, f"{name}.{key}", place, is_file=names_file)
+        filled |= value if names_file and isinstance(value, dict) else {key: value}
+    return filled
 
 
 def _text(text: str, name: str, place: Place) -> Flow[Any]:
@@ -100,16 +141,20 @@ def _check(content: Any, name: str) -> bytes:
     if not isinstance(content, bytes):
         raise BadInput(f"`{name}`: open the file in binary mode, `open(path, 'rb')`.")
     if len(content) > LARGEST:
-        raise BadInput(f"`{name}` is larger than any picture that a server accepts.")
+        raise BadInput(f"`{name}` is larger than any file that a server accepts.")
     return content
 
 
 def _name_bytes(content: bytes) -> Upload:
-    return Upload(f"picture.{sniff(content) or 'bin'}", content)
+    kind = sniff(content)
+    ending = next((each for mark, each in ENDINGS.items() if content.startswith(mark)), "bin")
+    return Upload(f"file.{ending}" if kind is None else f"picture.{kind}", content)
 
 
 def sniff(content: bytes) -> str | None:
     """Return `png`, `jpeg` or `webp` from the first bytes, else None."""
+    if content.startswith(b"RIFF") and content[8:12] != b"WEBP":
+        return None
     return next((kind for mark, kind in PICTURES.items() if content.startswith(mark)), None)
 
 
@@ -133,5 +178,7 @@ def _encode_image(image: Any, name: str) -> Upload:
 
 
 def as_data_uri(upload: Upload) -> str:
-    """Return the picture as a data URI, which needs no upload."""
-    return f"data:image/{sniff(upload.content) or 'png'};base64,{base64.b64encode(upload.content).decode()}"
+    """Return the file as a data URI, which needs no upload."""
+    kind = sniff(upload.content)
+    media = "application/octet-stream" if kind is None else f"image/{kind}"
+    return f"data:{media};base64,{base64.b64encode(upload.content).decode()}"

@@ -4,14 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from penstock.client.decoding import Record, amount, count_of_bytes, many, moment, one, pairs, read, several
 from penstock.client.errors import BadInput
 
-SOURCES = ("url", "file_token", "object")
-"""Sources of a `file` param, of which a request has one. Its other fields are added by the server."""
+SOURCES = ("url", "file_token", "object", "job")
+"""Sources of a file, of which a request has one. Most of its other fields are added by the server."""
+BESIDE_SOURCE = ("type", "role", "output")
+"""Fields that a request has beside the source."""
 
 
 class Bound:
@@ -121,6 +123,18 @@ class OutputRecord(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class JobOutput(Bound, OutputRecord):
+    """One result, with the job that it belongs to. Pass it as a param that takes a file: nothing is copied."""
+
+    job_id: str = ""
+    number: int = 0
+
+    def as_input(self) -> dict[str, Any]:
+        """Return the reference by which a param takes this output."""
+        return {"job": self.job_id, "output": self.number}
+
+
+@dataclass(frozen=True, kw_only=True)
 class JobRecord(Record):
     """One generation as an immutable snapshot. Loop on `done`."""
 
@@ -164,28 +178,47 @@ class JobRecord(Record):
         return self.status == "succeeded"
 
 
-def listed_outputs(data: Any) -> list[Any]:
-    """Return the raw outputs of a job's record, or none if it is not a record."""
-    found: Any = cast("Mapping[str, Any]", data).get("outputs") if isinstance(data, Mapping) else None
-    return cast("list[Any]", found) if isinstance(found, list) else []
+OutputT = TypeVar("OutputT", bound=JobOutput)
+
+
+def read_outputs(kind: type[OutputT], data: Any, client: Any) -> tuple[OutputT, ...]:
+    """Return the outputs in a job's answer, bound to a client; none if the answer is no record."""
+    record = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else dict[str, Any]()
+    found: Any = record.get("outputs")
+    listed = cast("list[Any]", found) if isinstance(found, list) else []
+    job_id = str(record.get("id", ""))
+    return tuple(
+        read(kind, output, client=client, job_id=job_id, number=number) for number, output in enumerate(listed)
+    )
 
 
 def given_params(job: JobRecord, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return the params that repeat this job. `changes` replace params, None removes one."""
-    params = {**job.input, **changes}
-    file: Any = params.get("file")
-    if isinstance(file, Mapping) and "file" not in changes:
-        params["file"] = _given_file(job.id, cast("Mapping[str, Any]", file))
-    return {name: value for name, value in params.items() if value is not None}
+    former = {name: _given_value(job.id, name, value) for name, value in job.input.items() if name not in changes}
+    return {name: value for name, value in {**former, **changes}.items() if value is not None}
 
 
-def _given_file(job_id: str, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the `file` param: the job's own copy of the picture, or its source while there is no copy."""
+def _given_value(job_id: str, name: str, value: Any) -> Any:
+    """Return a param with its files as a request gives them."""
+    if isinstance(value, list):
+        return [_given_value(job_id, name, each) for each in cast("list[Any]", value)]
+    if isinstance(value, Mapping):
+        data = cast("Mapping[str, Any]", value)
+        is_file = name == "file" or "preview_url" in data or ({*SOURCES} & {*data} and {*data} <= _FIELDS)
+        return _given_file(job_id, name, data) if is_file else data
+    return value
+
+
+_FIELDS = {*SOURCES, *BESIDE_SOURCE, "name"}
+
+
+def _given_file(job_id: str, name: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file param: the job's own copy of the file, or its source while there is no copy."""
     copy = data.get("copy_token")
     given = {"file_token": copy} if copy else {name: data[name] for name in SOURCES if name in data}
     if not given:
-        raise BadInput(f"{job_id} has no copy of its input picture: pass `file` again.")
-    return given | {name: data[name] for name in ("type",) if name in data}
+        raise BadInput(f"{job_id} has no copy of its input file: pass `{name}` again.")
+    return given | {name: data[name] for name in BESIDE_SOURCE if name in data}
 
 
 # -- besides jobs

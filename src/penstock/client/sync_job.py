@@ -10,7 +10,7 @@ from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
 from penstock.client.errors import BadInput, job_failure
-from penstock.client.records import Bound, Event, JobRecord, OutputRecord, Share, listed_outputs
+from penstock.client.records import Bound, Event, JobOutput, JobRecord, Share, read_outputs
 
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client
@@ -20,7 +20,7 @@ Content: TypeAlias = bytes
 
 
 @dataclass(frozen=True, kw_only=True)
-class Output(Bound, OutputRecord):
+class Output(JobOutput):
     """One result of a job, with methods to download it."""
 
     client: "Client" = field(repr=False, compare=False)
@@ -151,7 +151,7 @@ class Batch(Bound):
 
 def bind_job(client: "Client", data: Any) -> Job:
     """Return a job bound to this client, from the server's answer."""
-    outputs = tuple(read(Output, output, client=client) for output in listed_outputs(data))
+    outputs = read_outputs(Output, data, client)
     return read(Job, data, client=client, outputs=outputs)
 
 

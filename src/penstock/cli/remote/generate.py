@@ -8,6 +8,7 @@ import typer
 from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json
 from penstock.cli.remote.connection import complete_models, read_params, speaks_to_server
+from penstock.cli.remote.file_options import read_inputs
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow
 
@@ -34,6 +35,16 @@ def generate(
             "--file", "-f", metavar="PATH", help="The picture: a path, a URL or a file token; - reads it from stdin."
         ),
     ] = None,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input",
+            "-i",
+            metavar="NAME[:ROLE]=FILE",
+            help="A file of any param: a path, a URL, a file token or job:ID[:OUTPUT]. Repeat it for several.",
+            show_default=False,
+        ),
+    ] = None,
     output: Output = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Validate it and show the price, without running it.")
@@ -49,7 +60,7 @@ def generate(
     as_json: AsJson = False,
 ) -> None:
     """Run a generation and wait for the result."""
-    given = read_params(params or [])
+    given = read_params(params or []) | read_inputs(inputs or [])
     if file is not None:
         given["file"] = _stdin() if file == "-" else file
     if dry_run:
