@@ -71,9 +71,16 @@ def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: Re
     return make_video(VideoWish(**task["wish"]), folder, weights, report)
 
 
+def _make_pictures(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.sketch.picture_engine import PictureWish, make_pictures  # noqa: PLC0415
+
+    return make_pictures(PictureWish(**task["wish"]), folder, weights, report)
+
+
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "cinema": _make_video,
+    "sketch": _make_pictures,
 }
 
 
