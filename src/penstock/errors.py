@@ -2,7 +2,8 @@
 
 PenstockError
 ├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
-│                          missing_required_parameter, url_not_allowed, file_unreadable; in chat, OpenAI's own codes
+│   │                      missing_required_parameter, url_not_allowed, file_unreadable; in chat, OpenAI's own codes
+│   └── InputNotReady
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
@@ -105,6 +106,12 @@ class InvalidRequest(PenstockError):
     code = "invalid_params"
     status = 400
     type = "invalid_request_error"
+
+
+class InputNotReady(InvalidRequest):
+    """A job named as an input has not succeeded."""
+
+    code = "input_not_ready"
 
 
 class MissingApiKey(PenstockError):

@@ -21,6 +21,7 @@ from penstock.clocks import CLOCKS, Clocks
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
+from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Claim
 from penstock.domain.kept.responses import KeepPolicy
@@ -32,8 +33,8 @@ from penstock.inspection.worker_pool import ProcessPool
 from penstock.jobs.collection import Collection
 from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
+from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.housekeeping import Upkeep
-from penstock.jobs.inputs import Inputs
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine
@@ -91,6 +92,8 @@ OUTPUT_CPU_SECONDS = 120
 """CPU time limit of one output: enough for some minutes of video in 4K."""
 TAKE_OVER_SECONDS = 0.5
 """Interval in which a standby server tries to take over."""
+VENDOR_LINK_SECONDS = 86_400.0
+"""Life of a link by which a vendor fetches an input file: an order may wait for long in its queue."""
 REMEMBER_SECONDS = 60.0
 """Interval in which a standby server reads the durations of recent jobs."""
 
@@ -246,7 +249,7 @@ class Gateway:
         self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock, self.steady)
         self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
         open_http_client = partial(self.ports.open_http_client, lambda: self.settings.fetch.allow_networks)
-        self.exchange = exchange = Exchange(self.assets.get_file, open_http_client)
+        self.exchange = exchange = Exchange(self.assets.get_file, open_http_client, self._link_for_vendor)
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
@@ -422,6 +425,15 @@ class Gateway:
         return RecordBuilder(
             base_url, self.clock(), self.settings.jobs.link_seconds, self.links.sign, self.dispatch.position
         )
+
+    def _link_for_vendor(self, file: StoredFile) -> str | None:
+        """Return a link from which a vendor can fetch an input file; None without a public URL."""
+        public_url = self.settings.server.public_url
+        if not public_url:
+            return None
+        path = f"assets/{file.token}/{file.name}" if file.key else f"files/{file.token}/content"
+        expires = int(self.clock() + VENDOR_LINK_SECONDS)
+        return f"{public_url}/api/v1/{path}?expires={expires}&signature={self.links.sign(file.token, expires)}"
 
     def _seats(self, vendor: str) -> int:
         found = self.offers.vendors.get(vendor)

@@ -5,9 +5,9 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from penstock.catalog.file_input import FileInput, file_conflicts
+from penstock.catalog.file_input import FileInput, FileParams, FileSlot
 from penstock.catalog.model import Expectation, GenerationModel
-from penstock.catalog.params import Boolean, Integer, Nested, Params, shorten
+from penstock.catalog.params import Boolean, Integer, Nested, shorten
 from penstock.errors import Detail
 
 Version = Literal[
@@ -31,9 +31,10 @@ MAX_FACES_BY_VERSION = {
 }
 
 
-class ImageToModelParams(Params):
+class ImageToModelParams(FileParams):
     """Params of `vendora_image_to_model`."""
 
+    files: ClassVar = (FileSlot("file"),)
     nested: ClassVar[Nested] = {"file": FileInput}
 
     file: FileInput = Field(description="the input picture")
@@ -57,7 +58,7 @@ class ImageToModelParams(Params):
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
         """Yield conflicts: one source for the file, no PBR without texture, each version's own face limit."""
-        yield from file_conflicts(given.get("file"))
+        yield from super().conflicts(given)
         if given.get("texture") is False and given.get("pbr") is True:
             yield Detail("pbr", "`pbr: true` needs a texture, but `texture` is false: leave one of them out.")
         version = given.get("model_version", DEFAULT_VERSION)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from penstock.catalog.file_input import FileSlot
 from penstock.catalog.params import Params, read
 from penstock.catalog.schema_params import SchemaParams, largest_of
 from penstock.errors import Detail
@@ -51,6 +52,11 @@ class GenerationModel:
     recipe: Recipe | None = None
     most_faces: Callable[[Mapping[str, Any]], int | None] | None = None
     """Returns the maximum number of faces of a result; None for the bound of `face_limit` in the schema."""
+
+    @property
+    def files(self) -> tuple[FileSlot, ...]:
+        """Return the params that take files."""
+        return self.params.files if isinstance(self.params, SchemaParams) else getattr(self.params, "files", ())
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from penstock.catalog.file_input import FileInput, file_conflicts
+from penstock.catalog.file_input import FileInput, FileSlot, file_conflicts
 from penstock.catalog.params import (
     MAX_DETAILS,
     as_object,
@@ -36,6 +36,8 @@ class SchemaParams:
 
     `file` is the schema's own name for the input picture, which callers always send as `file`.
     """
+
+    files = (FileSlot("file"),)
 
     def __init__(self, schema: Mapping[str, Any], file: str | None = None) -> None:
         self.schema = _published(schema, file)

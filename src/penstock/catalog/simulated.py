@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
-from penstock.catalog.file_input import FileInput
+from penstock.catalog.file_input import FileInput, FileParams, FileSlot
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Boolean, Integer, Nested, Number, Params, Text
 
@@ -56,9 +56,10 @@ class Script(Params):
     progress: Boolean = Field(default=True, description="whether the vendor reports progress")
 
 
-class SimModelParams(Params):
+class SimModelParams(FileParams):
     """Params of `sim_image_to_model`: those of `vendora_image_to_model` that shape a result, and a script."""
 
+    files: ClassVar = (FileSlot("file"),)
     nested: ClassVar[Nested] = {"file": FileInput, "script": Script}
 
     file: FileInput | None = Field(default=None, description="an input picture, if the test needs one")

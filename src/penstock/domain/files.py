@@ -10,19 +10,47 @@ from typing import IO, Annotated, Literal
 
 import msgspec
 
+FileKind = Literal["image", "video", "audio", "3d"]
+"""The kinds of files that models take."""
 MAX_FILE_BYTES = 20 * 1024 * 1024
+MAX_BYTES: dict[FileKind, int] = {
+    "image": MAX_FILE_BYTES,
+    "video": 200 * 1024 * 1024,
+    "audio": 50 * 1024 * 1024,
+    "3d": 150 * 1024 * 1024,
+}
+"""The largest file of each kind."""
 MIN_SIDE, MAX_SIDE = 20, 6000
 MAX_NAME_LENGTH, MAX_ENDING_LENGTH = 200, 10
 
 PictureType = Literal["image/jpeg", "image/png", "image/webp"]
 CONTENT_TYPES: dict[str, PictureType] = {"jpeg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 """The image kinds accepted, by sniffed name."""
+ENDINGS = {
+    "model/gltf-binary": "glb",
+    "model/vnd.usdz+zip": "usdz",
+    "application/x-fbx": "fbx",
+    "video/quicktime": "mov",
+    "audio/mpeg": "mp3",
+    "audio/mp4": "m4a",
+}
+"""Endings of file names that differ from the second part of the content type."""
 
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number that a confined process reports: the store and every JSON reader can hold it."""
 Source = bytes | str | Path | IO[bytes]
 """A file to inspect: its bytes, its path, or an open file."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputFacts:
+    """Type and measures of a caller's file; `width` and `height` are 0 for kinds that have none."""
+
+    content_type: str
+    width: Count = 0
+    height: Count = 0
+    duration_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +63,21 @@ class ImageFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Origin:
+    """The vendor's order that made a file, for vendors that continue their own work by its id."""
+
+    vendor: str
+    credential: str
+    upstream_id: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file in our store. `token` is its public name, `sha256` identifies its content."""
+    """A file in our store. `token` is its public name, `sha256` identifies its content.
+
+    `width` and `height` are 0 for kinds that have none.
+    """
 
     token: str
     account_id: str
@@ -50,6 +91,12 @@ class StoredFile:
     job_id: str | None = None
     name: str | None = None
     """The name that the caller gave, without folders; None if it gave none."""
+    kind: FileKind = "image"
+    duration_seconds: float | None = None
+    key: str | None = None
+    """The storage key of an earlier job's output that is used as it lies there; None for a file of its own."""
+    origin: Origin | None = None
+    """The order that made it, if it is a job's output."""
 
 
 def clean_name(given: str) -> str | None:
@@ -76,6 +123,11 @@ def opened(source: Source) -> Generator[IO[bytes]]:
         yield source
 
 
+def ending_of(content_type: str) -> str:
+    """Return the usual ending of a file's name, without the dot."""
+    return ENDINGS.get(content_type) or content_type.partition("/")[2]
+
+
 def size_of(file: IO[bytes]) -> int:
     """Return the size of an open file in bytes, and rewind it."""
     size = file.seek(0, io.SEEK_END)
@@ -91,6 +143,23 @@ def sniff(head: bytes) -> str | None:
         return "png"
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "webp"
+    return None
+
+
+def sniff_kind(head: bytes) -> FileKind | None:
+    """Return the kind of a file by its first bytes; None for text and the unknown, which may be a 3D model."""
+    if sniff(head):
+        return "image"
+    if head[4:8] == b"ftyp":
+        return "audio" if head[8:11] in (b"M4A", b"M4B") else "video"
+    if head.startswith(b"\x1a\x45\xdf\xa3"):
+        return "video"
+    if head.startswith((b"ID3", b"fLaC", b"OggS", b"\xff\xfb", b"\xff\xf3", b"\xff\xf2", b"\xff\xfa")):
+        return "audio"
+    if head[:4] == b"RIFF" and head[8:12] == b"WAVE":
+        return "audio"
+    if head.startswith((b"glTF", b"Kaydara FBX Binary", b"PK\x03\x04", b"solid ")):
+        return "3d"
     return None
 
 

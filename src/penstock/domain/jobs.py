@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.domain.budgets import Payer
-from penstock.domain.files import StoredFile
+from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.prices import Price
 
 MARGIN_SECONDS: Final = 5.0
@@ -134,6 +134,15 @@ class Asset:
     vertices: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """An output of an earlier job that this job takes as an input, and the path of that param."""
+
+    path: str
+    job_id: str
+    asset_id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One paid generation. Times are seconds since the epoch, amounts 10⁻⁹ USD."""
@@ -162,6 +171,12 @@ class Job:
     batch_id: str | None = None
     webhook: Mapping[str, Any] | None = None
     file: StoredFile | None = None
+    """The file of the param `file`."""
+    files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])
+    """The files of all other params, by path: `mask`, `images.0`."""
+    to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+    """The files that are fetched from their URLs before the job is ordered: their paths and allowed kinds."""
+    parents: tuple[Parent, ...] = ()
     trace: str | None = None
     """The `traceparent` of its request, continued by the runner. Not shown to callers."""
 
@@ -181,6 +196,11 @@ class Job:
     final: int | None = None
     charged: bool | None = None
     sequence: int = 0
+
+    @property
+    def inputs(self) -> Mapping[str, StoredFile]:
+        """Return all files by path."""
+        return self.files if self.file is None else {"file": self.file, **self.files}
 
     @property
     def done(self) -> bool:
@@ -255,6 +275,11 @@ def reroute(job: Job, attempt: Attempt, vendor: str, model: str) -> Job:
     earlier = job.attempts[:-1] if job.attempt else job.attempts
     job = replace(job, attempts=(*earlier, attempt), phase=Phase.DISPATCHING)
     return replace(job, vendor=vendor, upstream_model=model) if job.state is State.RUNNING else job
+
+
+def take_file(job: Job, path: str, file: StoredFile) -> Job:
+    """Add an input file that has been stored."""
+    return replace(job, file=file) if path == "file" else replace(job, files={**job.files, path: file})
 
 
 def warn(job: Job, warnings: Iterable[str]) -> Job:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 
-from penstock.catalog.file_input import given_file
+from penstock.catalog.file_input import file_at
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Headroom, Job
@@ -12,7 +13,7 @@ from penstock.jobs.request import Decoded
 from penstock.store.database import Connection, Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
-from penstock.store.queries.files import file_rows, storage_rows
+from penstock.store.queries.files import file_rows, lineage_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows
 from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
@@ -74,7 +75,7 @@ class Acceptance:
         key = self.submission.key
         is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
         is_limited = is_limited or self.storage_quota is not None
-        return not (is_limited or self.submission.is_retry) and all(job.file is None for job in self.jobs)
+        return not (is_limited or self.submission.is_retry) and not any(job.inputs for job in self.jobs)
 
     @property
     def payer(self) -> Payer:
@@ -140,20 +141,18 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     if wanted.storage_quota is not None:
         storage_rows.refuse_full(connection, submission.key.account_id, wanted.storage_quota)
     headroom = open_job_rows.admit(connection, submission.key, len(wanted.jobs), now)
-    for job in sorted(wanted.jobs, key=_digest):  # in one global order, so that row locks cannot deadlock
-        token = given_file(job.params).get("file_token")
-        if token is not None and job.file is not None:  # the job's own row keeps the bytes after the upload expires
-            file_rows.add(connection, job.file)
+    files = [(file.sha256, job, path, file) for job in wanted.jobs for path, file in job.inputs.items()]
+    for _, job, path, file in sorted(files, key=itemgetter(0)):  # in one global order, so that locks cannot deadlock
+        token = file_at(job.params, path).get("file_token")
+        if token is not None:  # the job's own row keeps the bytes after the upload expires
+            file_rows.add(connection, file)
             file_rows.get_usable(connection, job.account_id, token, now)
+    lineage_rows.add(connection, wanted.jobs)
     request = wanted.make_record(now)
     if request.idempotency_key is not None:
         request_rows.forget_key(connection, request.account_id, request.idempotency_key)
     written = job_rows.insert_all(connection, wanted.jobs, now, request_rows.addition([request]))
     return Receipt(request.id, written, headroom=headroom)
-
-
-def _digest(job: Job) -> str:
-    return "" if job.file is None else job.file.sha256
 
 
 def accept_all(connection: Connection, wanted: Sequence[Acceptance], now: float) -> list[Receipt | None]:

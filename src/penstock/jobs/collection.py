@@ -107,6 +107,8 @@ class Collection:
                 case Kind.IMAGE:
                     picture = await self._process_pool.insist(account_id, inspect_picture, path)
                     return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
+                case Kind.AUDIO | Kind.TEXT:
+                    raise BadOutput("Outputs of this kind cannot be opened here.")
         except (WorkFailed, FileUnreadable) as error:
             raise _explain(error, output) from error
 

@@ -9,7 +9,7 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Attempt, Claim, Job, State
 from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
-from penstock.jobs.inputs import Inputs
+from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
@@ -95,6 +95,7 @@ class JobContext:
             webhook,
             attempt.started_at,
             self.services.clock(),
+            self.job.files,
         )
 
     async def drive(self, verb: str, flow: Flow[T]) -> T:

@@ -9,14 +9,14 @@ from contextlib import suppress
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, StoreUnavailable
 from penstock.jobs.backlog import Backlog
-from penstock.jobs.inputs import Inputs
+from penstock.jobs.files.inputs import Inputs
 from penstock.observability import metrics
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Connection, Database
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.chat import response_rows
-from penstock.store.queries.files import asset_rows, file_rows, share_rows, storage_rows
+from penstock.store.queries.files import asset_rows, file_rows, lineage_rows, share_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
 from penstock.store.queries.webhooks import delivery_rows
 from penstock.store.search_indexer import SearchIndexer
@@ -82,6 +82,9 @@ class Upkeep:
             await self._clear(job_id)
 
     async def _clear(self, job_id: str) -> None:
+        """Remove the bytes of a removed job, unless an open job still needs its outputs: a later sweep does."""
+        if await self._database.read(lineage_rows.is_needed, job_id):
+            return
         await self._assets.remove_outputs(job_id)
         await self._database.write(asset_rows.mark_swept, job_id)
         for file in await self._database.read(file_rows.of_job, job_id):

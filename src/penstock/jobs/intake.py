@@ -3,37 +3,38 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
-from penstock.catalog.file_input import given_file
+from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.api_keys import ApiKey
-from penstock.domain.files import StoredFile
+from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.ids import new_id
-from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
-from penstock.domain.jobs import Job
+from penstock.domain.job_errors import UrlNotAllowed
+from penstock.domain.jobs import Job, Parent
 from penstock.errors import (
     Detail,
     FileNotFound,
     IdempotencyInProgress,
     InsufficientBudget,
+    JobNotFound,
     ModelNotAllowed,
     PenstockError,
 )
 from penstock.jobs.acceptance import Acceptance, AcceptanceWriter, Receipt, SubmittedRequest, find_earlier
 from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
-from penstock.jobs.inputs import Inputs, contradiction, decode_data_uri, is_data_uri
+from penstock.jobs.files.given_files import FileOpener, FileProblem, WantedFile
+from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.request import GenerationBody, read_body, read_raw_params, refuse
 from penstock.observability import metrics, traces
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
-from penstock.store.queries.files import file_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,12 +65,14 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True)
 class _Input:
-    """One validated input: resolved params and, once known, its file with the bytes to store."""
+    """One validated input: resolved params and, once known, its files by path with the bytes to store."""
 
     params: dict[str, Any]
     seed: int | None
-    file: StoredFile | None = None
-    data: bytes | None = None
+    files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])
+    data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+    parents: tuple[Parent, ...] = ()
 
 
 class Intake:
@@ -95,6 +98,7 @@ class Intake:
         self._admission = admission
         self._clock = clock
         self._writer = AcceptanceWriter(database, clock)
+        self._file_opener = FileOpener(database, inputs, lambda url: policy().check_url(url), clock)
         self._in_flight: Counter[tuple[str, str | bytes]] = Counter()
 
     async def accept(self, submission: SubmittedRequest) -> Receipt | Forecast:
@@ -140,7 +144,8 @@ class Intake:
         return request, offer
 
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
-        has_files = any("file" in item.params for item in request.input)
+        slots = offer.model.files
+        has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
         if has_files and (found := await self._find_earlier(submission)):
             return found  # without opening any file
         try:
@@ -152,8 +157,8 @@ class Intake:
             raise
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
-            if job.file is not None and item.data is not None:
-                await self._inputs.store(job.file, item.data)
+            for path, data in item.data.items():
+                await self._inputs.store(job.inputs[path], data)
         receipt = await self._commit(submission, accepted)
         if not (receipt.replayed or receipt.suppressed):
             self._backlog.add(submission.key.account_id, len(accepted))
@@ -211,11 +216,13 @@ class Intake:
             details += problems
             if params is None:
                 continue
-            found, problem = await self._open_safely(_add_seed(params, offer), offer, key, place, store=store)
-            details += problem
-            inputs += found
+            found, problems = await self._open_files(_add_seed(params, offer), offer, key, place, store=store)
+            details += problems
+            inputs.append(found)
         if details and all(detail.code == FileNotFound.code for detail in details):
             raise FileNotFound(param=details[0].loc, details=details, suggestion="Upload it with POST /api/v1/files.")
+        if details and all(detail.code == JobNotFound.code for detail in details):
+            raise JobNotFound(details[0].message, param=details[0].loc, details=details)
         if details:
             raise refuse(details)
         return inputs
@@ -235,39 +242,36 @@ class Intake:
                 details.append(Detail("webhook.url", error.message, error.code))
         return details
 
-    async def _open_safely(
+    async def _open_files(
         self, item: _Input, offer: Offer, key: ApiKey, place: str, *, store: bool
-    ) -> tuple[list[_Input], list[Detail]]:
-        """Return the input with its file, or the problem with the file."""
-        if "object" in given_file(item.params) and not offer.reads_objects:
-            message = "The vendor of this model cannot read stored objects. Use `url` or `file_token`."
-            return [], [Detail(f"{place}.file.object", message)]
-        try:
-            return [await self._open_file(item, key, store=store)], []
-        except (FileUnreadable, UrlNotAllowed) as error:
-            return [], [Detail(f"{place}.file.url", error.message, error.code)]
-        except FileNotFound as error:
-            return [], [Detail(f"{place}.file.file_token", error.message, error.code)]
-        except _Contradiction as error:
-            return [], [Detail(f"{place}.file.type", str(error))]
+    ) -> tuple[_Input, list[Detail]]:
+        """Return the input with its files, and the problems with them."""
+        details: list[Detail] = []
+        for slot in offer.model.files:
+            for path, _ in slot.entries(item.params):
+                wanted = WantedFile(path, slot.kinds, key.account_id, store=store)
+                try:
+                    item = await self._open_file(item, wanted, offer)
+                except FileProblem as problem:
+                    details.append(Detail(f"{place}.{path}.{problem.field}", problem.message, problem.code))
+        return item, details
 
-    async def _open_file(self, item: _Input, key: ApiKey, *, store: bool) -> _Input:
-        """Look up an upload, open a `data:` URI, or check a URL, which is fetched later."""
-        file = given_file(item.params)
-        if "file_token" in file:
-            found = await self._database.read(file_rows.get_usable, key.account_id, file["file_token"], self._clock())
-            _refuse_contradiction(found, file.get("type"))
-            return replace(item, file=found)
-        if "url" not in file:
-            return item
-        if not is_data_uri(file["url"]):
-            self._policy().check_url(file["url"])
-            return item
-        data = await asyncio.to_thread(decode_data_uri, file["url"])
-        stored = await self._inputs.open(data, key.account_id)
-        _refuse_contradiction(stored, file.get("type"))
-        kept = {name: value for name, value in file.items() if name != "url"}  # the bytes are stored
-        return replace(item, params=item.params | {"file": kept}, file=stored, data=data if store else None)
+    async def _open_file(self, item: _Input, wanted: WantedFile, offer: Offer) -> _Input:
+        """Open one file, or note that it is fetched later."""
+        given = file_at(item.params, wanted.path)
+        if "object" in given and not offer.reads_objects:
+            raise FileProblem(
+                "object", "The vendor of this model cannot read stored objects. Use `url` or `file_token`."
+            )
+        opened = await self._file_opener.open(given, wanted)
+        params = with_file(item.params, wanted.path, opened.kept)
+        if opened.file is None:
+            to_fetch = {**item.to_fetch, wanted.path: wanted.kinds} if opened.is_remote else item.to_fetch
+            return replace(item, params=params, to_fetch=to_fetch)
+        data = item.data if opened.data is None else {**item.data, wanted.path: opened.data}
+        parents = item.parents if opened.parent is None else (*item.parents, replace(opened.parent, path=wanted.path))
+        files = {**item.files, wanted.path: opened.file}
+        return replace(item, params=params, files=files, data=data, parents=parents)
 
     # -- writing the jobs
 
@@ -280,7 +284,7 @@ class Intake:
         accepted: list[Job] = []
         for item in inputs:
             route, job_id, quote = offer.choose(), new_id("job"), offer.quote(item.params, now)
-            file = item.file and replace(item.file, token=new_id("file"), job_id=job_id, expires_at=None)
+            files = {path: _own_copy(file, job_id) for path, file in item.files.items()}
             job = Job(
                 id=job_id,
                 account_id=submission.key.account_id,
@@ -304,7 +308,10 @@ class Intake:
                 batch_id=batch_id,
                 webhook=request.webhook and request.webhook.keep(policy.check_url, submission.base_url),
                 warnings=quote.warnings,
-                file=file,
+                file=files.pop("file", None),
+                files=files,
+                to_fetch={path: kinds for path, kinds in item.to_fetch.items() if path != "file"},
+                parents=item.parents,
                 trace=traces.current(),
                 sequence=1,
             )
@@ -312,13 +319,9 @@ class Intake:
         return accepted
 
 
-class _Contradiction(Exception):
-    """The declared type differs from the content."""
-
-
-def _refuse_contradiction(file: StoredFile, declared: str | None) -> None:
-    if problem := contradiction(file, declared):
-        raise _Contradiction(problem)
+def _own_copy(file: StoredFile, job_id: str) -> StoredFile:
+    """Return the job's own record of a file. An earlier job's output stays where it is."""
+    return file if file.key else replace(file, token=new_id("file"), job_id=job_id, expires_at=None)
 
 
 def _add_seed(params: dict[str, Any], offer: Offer) -> _Input:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, GetPydanticSchema
 from typing_extensions import TypedDict  # pydantic cannot read typing's own on Python 3.11
 
-from penstock.catalog.file_input import given_file
+from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.events import Event
 from penstock.domain.files import StoredFile
 from penstock.domain.ids import timestamp
@@ -140,6 +140,7 @@ class JobRecord(TypedDict):
     client_ref: str | None
     metadata: Annotated[Mapping[str, str] | None, _described_as(dict[str, str] | None)]
     batch_id: str | None
+    parents: Annotated[list[str], Field(description="ids of the jobs whose outputs it takes as inputs")]
     urls: JobUrls
     request_id: str
 
@@ -188,6 +189,7 @@ class RecordBuilder:
             "client_ref": job.client_ref,
             "metadata": job.metadata,
             "batch_id": job.batch_id,
+            "parents": list(dict.fromkeys(parent.job_id for parent in job.parents)),
             "urls": {
                 "self": f"{self.base_url}/api/v1/jobs/{job.id}",
                 "events": f"{self.base_url}/api/v1/jobs/{job.id}/events",
@@ -218,26 +220,36 @@ class RecordBuilder:
         return self.position(job.id) if job.state is State.QUEUED else job.upstream_position
 
     def _input(self, job: Job) -> dict[str, Any]:
-        """Return the resolved params, with the name and the facts of the file, and a link to its bytes."""
-        params, file = dict(job.params), job.file
-        if "file" not in params:
-            return params
-        described: dict[str, Any] = {**given_file(params)}
-        if (name := input_name(params, file)) is not None:
-            described["name"] = name
-        if file is not None:
-            described |= {fact: getattr(file, fact) for fact in ("sha256", "bytes", "content_type", "width", "height")}
-            described |= {"copy_token": file.token, "preview_url": self._preview(job, file)}
-        params["file"] = described
+        """Return the resolved params, each file with its name, its facts and a link to its bytes."""
+        params = dict(job.params)
+        paths = [*(["file"] if "file" in params else []), *job.to_fetch, *(path for path in job.files)]
+        for path in dict.fromkeys(paths):
+            params = with_file(params, path, self._file(job, path))
         return params
 
+    def _file(self, job: Job, path: str) -> dict[str, Any]:
+        given, file = file_at(job.params, path), job.inputs.get(path)
+        described: dict[str, Any] = {**given}
+        if (name := input_name(given, file)) is not None:
+            described["name"] = name
+        if file is None:
+            return described
+        described |= {fact: getattr(file, fact) for fact in ("sha256", "bytes", "content_type")}
+        described |= {"width": file.width, "height": file.height} if file.width else {}
+        described |= {} if file.duration_seconds is None else {"duration_seconds": file.duration_seconds}
+        if file.key is None:
+            return described | {"copy_token": file.token, "preview_url": self._preview(job, file)}
+        return described | {"preview_url": self._sign(f"assets/{file.token}/{file.name}", file.token, job)}
+
     def _preview(self, job: Job, file: StoredFile) -> str:
+        return self._sign(f"files/{file.token}/content", file.token, job)
+
+    def _sign(self, path: str, name: str, job: Job) -> str:
         """Return a link that stays equal for half of its life, so that browsers need not load the picture again."""
         half = self.link_seconds / 2
         expires = int((self.now // half + 2) * half)
         expires = expires if job.expires_at is None else min(expires, int(job.expires_at))
-        link = f"{self.base_url}/api/v1/files/{file.token}/content"
-        return f"{link}?expires={expires}&signature={self.sign(file.token, expires)}"
+        return f"{self.base_url}/api/v1/{path}?expires={expires}&signature={self.sign(name, expires)}"
 
     def _output(self, job: Job, asset: Asset) -> OutputShape:
         expires = int(self.now + self.link_seconds)

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.catalog.file_input import given_file
+from penstock.catalog.file_input import file_at, given_file
 from penstock.catalog.model import Expectation
 from penstock.domain import jobs
 from penstock.domain.job_errors import (
@@ -100,8 +100,8 @@ class JobRun:
             await self._end_early(self.services.clock())
         elif (wait := self._find_obstacle()) is not None:
             await wait()
-        elif job.file is None and "url" in given_file(job.params):
-            await self._fetch_input()
+        elif (path := _find_unfetched(job)) is not None:
+            await self._fetch_input(path)
         elif job.attempt is None:
             await self.placement.submit()
         elif job.attempt.operation is None:
@@ -170,16 +170,16 @@ class JobRun:
         await self.context.mark_waiting()
         await self.context.wait(MAX_BACKOFF_SECONDS)
 
-    async def _fetch_input(self) -> None:
+    async def _fetch_input(self, path: str) -> None:
         """Store a copy of the file behind the caller's URL before anything is paid."""
         await self.context.amend(lambda job: replace(self.context.start(job), phase=Phase.FETCHING))
         if self.job.state is not State.RUNNING:
             return
         await self.context.mark_risky()
-        file = self.job.params["file"]
+        file, kinds = file_at(self.job.params, path), self.job.to_fetch.get(path, ("image",))
         inputs = self.services.inputs
-        stored = await inputs.fetch(file["url"], file.get("type"), self.job.account_id, self.job.id)
-        await self.context.amend(lambda job: replace(job, file=stored))
+        stored = await inputs.fetch(file["url"], file.get("type"), kinds, self.job.account_id, self.job.id)
+        await self.context.amend(lambda job: jobs.take_file(job, path, stored))
 
     # -- the vendor works
 
@@ -359,6 +359,12 @@ class JobRun:
         metrics.JOB_SECONDS.labels(job.model).observe((job.finished_at or 0.0) - job.created_at)
         if job.state is State.SUCCEEDED:
             self.services.history.add(job.model, [(job.finished_at or 0.0) - (job.started_at or 0.0)])
+
+
+def _find_unfetched(job: Job) -> str | None:
+    """Return the path of the next file to fetch from its URL; None if all are stored."""
+    paths = [*(["file"] if "url" in given_file(job.params) else []), *job.to_fetch]
+    return next((path for path in paths if path not in job.inputs), None)
 
 
 def _throttle(job: Job) -> Job:

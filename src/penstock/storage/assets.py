@@ -56,6 +56,11 @@ def file_key(account_id: str, sha256: str) -> str:
     return f"files/{account_id}/{sha256}"
 
 
+def key_of(file: StoredFile) -> str:
+    """Return the key of an input file's bytes: its own, or that of an earlier job's output."""
+    return file.key or file_key(file.account_id, file.sha256)
+
+
 def asset_key(job_id: str, filename: str, sha256: str) -> str:
     """Return the key of an output by its content, so that storing it twice changes nothing."""
     return f"assets/{job_id}/{sha256[:16]}-{filename}"
@@ -109,7 +114,7 @@ class Assets:
         try:
             with reached():
                 async with asyncio.timeout(OPEN_SECONDS):
-                    result = await obstore.get_async(self._storage.bulk, file_key(file.account_id, file.sha256))
+                    result = await obstore.get_async(self._storage.bulk, key_of(file))
                 return bytes(await result.bytes_async())
         except FileNotFoundError:
             raise FileNotFound from None
@@ -121,7 +126,7 @@ class Assets:
             return await self.get_file(file)
         try:
             with reached():
-                return await asyncio.to_thread(FileIO, folder / file_key(file.account_id, file.sha256))
+                return await asyncio.to_thread(FileIO, folder / key_of(file))
         except FileNotFoundError:
             raise FileNotFound from None
 

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0012"
+SCHEMA_VERSION = "0013"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -209,6 +209,8 @@ files = Table(
     Column("expires_at", Float),
     Column("job_id", Word),  # set: a job's own copy, removed with the job
     Column("name", Text),  # as the caller gave it
+    Column("kind", Word, nullable=False, server_default="image"),
+    Column("duration_seconds", Float),
     Index("files_by_content", "account_id", "sha256"),
     Index("files_by_job", "job_id"),
     Index("files_expiring", "expires_at", **where("expires_at IS NOT NULL")),
@@ -229,6 +231,20 @@ assets = Table(
     Index("assets_by_job", "job_id"),
     Index("assets_kept", "account_id", **where("swept = 0")),
     Index("assets_unswept", "job_id", **where("removed IS NOT NULL AND swept = 0")),
+)
+
+lineage = Table(  # outputs of earlier jobs that a job takes as inputs: docs/decisions/0047
+    "lineage",
+    metadata,
+    Column("child_id", Word, primary_key=True),
+    Column("path", Word, primary_key=True),  # of the param
+    Column("parent_id", Word, nullable=False),
+    Column("asset_id", Word, nullable=False),
+    Column("account_id", Word, nullable=False),
+    Column("is_open", Integer, nullable=False),  # 1: the child is not done, so that the bytes must stay
+    Index("lineage_by_parent", "parent_id", "child_id"),
+    Index("lineage_open", "parent_id", **where("is_open = 1")),
+    sqlite_with_rowid=False,
 )
 
 storage = Table(  # bytes that each account keeps; a file's content counts once

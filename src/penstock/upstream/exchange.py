@@ -8,7 +8,7 @@ import re
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -25,8 +25,10 @@ from penstock.upstream.chat_response import Incoming
 from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import ChatServer, ChatVendor
 from penstock.vendor_api.generation import (
+    Base64,
     Call,
     DataUri,
+    FileValue,
     Flow,
     GenerationVendor,
     InProcessUpstream,
@@ -34,6 +36,7 @@ from penstock.vendor_api.generation import (
     NotStarted,
     Reply,
     ReplyLost,
+    SignedUrl,
     Unclear,
     Unread,
 )
@@ -73,8 +76,10 @@ class Exchange:
         self,
         read_file: Callable[[StoredFile], Awaitable[bytes]],
         open_http_client: "Callable[[], Awaitable[HttpClient]]" = open_http_client,
+        link: Callable[[StoredFile], str | None] = lambda _: None,
     ) -> None:
         self._read_file = read_file
+        self._link = link
         self._open_new_client = open_http_client
         self._http_client: HttpClient | None = None
         self._connections = ChatConnections()
@@ -244,12 +249,23 @@ class Exchange:
         if call.file is not None:
             return structs.replace(call, body=await self._read_file(call.file), file=None)
         if call.form is not None:
-            return structs.replace(call, body=await self._read_file(call.form.file))
-        files = {part.file for part in _data_uris(call.json)}
-        if not files:
+            loaded = [await self._read_file(file) for _, file in call.form.parts]
+            return structs.replace(call, form=replace(call.form, loaded=tuple(loaded)))
+        values = set(_file_values(call.json))
+        if not values:
             return call
-        texts = {file: await asyncio.to_thread(_write_data_uri, file, await self._read_file(file)) for file in files}
+        texts = {value: await self._write(value) for value in values}
         return structs.replace(call, json=_fill(call.json, texts))
+
+    async def _write(self, value: FileValue) -> str:
+        """Return the text that stands for a file in a call's JSON."""
+        if isinstance(value, SignedUrl):
+            link = self._link(value.file)
+            if link is None:
+                raise NotSent("this vendor fetches files itself: set `server.public_url` to an address it can reach")
+            return link
+        text = await asyncio.to_thread(_encode, await self._read_file(value.file))
+        return text if isinstance(value, Base64) else f"data:{value.file.content_type};base64,{text}"
 
     async def _ask_inside(
         self, upstream: InProcessUpstream, call: Call, be_sure: Callable[[], None] | None = None
@@ -320,28 +336,28 @@ async def _decode_chunks(text: str) -> AsyncIterator[bytes]:
 # -- callers' files inside of calls
 
 
-def _data_uris(value: Any) -> Iterator[DataUri]:
+def _file_values(value: Any) -> Iterator[FileValue]:
     match value:
-        case DataUri():
+        case DataUri() | Base64() | SignedUrl():
             yield value
         case dict():
             for item in cast("dict[str, Any]", value).values():
-                yield from _data_uris(item)
+                yield from _file_values(item)
         case list() | tuple():
             for item in cast("Sequence[Any]", value):
-                yield from _data_uris(item)
+                yield from _file_values(item)
         case _:
             return
 
 
-def _write_data_uri(file: StoredFile, data: bytes) -> str:
-    return f"data:{file.content_type};base64,{base64.b64encode(data).decode('ascii')}"
+def _encode(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
-def _fill(value: Any, texts: Mapping[StoredFile, str]) -> Any:
+def _fill(value: Any, texts: Mapping[FileValue, str]) -> Any:
     match value:
-        case DataUri(file):
-            return texts[file]
+        case DataUri() | Base64() | SignedUrl():
+            return texts[value]
         case dict():
             return {name: _fill(item, texts) for name, item in cast("dict[str, Any]", value).items()}
         case list() | tuple():

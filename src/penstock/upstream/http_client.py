@@ -16,6 +16,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.payload import BytesIOPayload
 from yarl import URL
 
+from penstock.domain.files import ending_of
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.safe_fetch.address_guard import Guard
 from penstock.safe_fetch.policy import Network, is_allowed
@@ -268,10 +269,10 @@ def without_credentials(headers: Mapping[str, str]) -> dict[str, str]:
 def _body(call: Call) -> bytes | aiohttp.FormData | None:
     if call.form is None:
         return call.body if call.json is None else msgspec.json.encode(call.json)
-    file = call.form.file
     form = aiohttp.FormData()
     for name, value in call.form.fields.items():
         form.add_field(name, value)
-    name = f"{file.sha256[:16]}.{file.content_type.partition('/')[2]}"
-    form.add_field(call.form.name, call.body or b"", filename=name, content_type=file.content_type)
+    for (name, file), data in zip(call.form.parts, call.form.loaded, strict=True):
+        filename = f"{file.sha256[:16]}.{ending_of(file.content_type)}"
+        form.add_field(name, data, filename=filename, content_type=file.content_type)
     return form

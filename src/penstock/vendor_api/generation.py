@@ -8,12 +8,13 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
+from penstock.catalog.params import as_object
 from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import JobError
@@ -62,12 +63,37 @@ class DataUri:
 
 
 @dataclass(frozen=True, slots=True)
+class Base64:
+    """A placeholder anywhere in a call's `json` for the file's bytes as bare Base64."""
+
+    file: StoredFile
+
+
+@dataclass(frozen=True, slots=True)
+class SignedUrl:
+    """A placeholder anywhere in a call's `json` for a link of ours from which the vendor fetches the file."""
+
+    file: StoredFile
+
+
+FileValue: TypeAlias = DataUri | Base64 | SignedUrl
+
+
+@dataclass(frozen=True, slots=True)
 class Form:
-    """A multipart body with the caller's file and plain fields; `name` is the file's field."""
+    """A multipart body with callers' files and plain fields: `name` is the first file's field, `more` has the rest."""
 
     name: str
     file: StoredFile
     fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    more: tuple[tuple[str, StoredFile], ...] = ()
+    loaded: tuple[bytes, ...] = ()
+    """The bytes of all files, in order. The exchange fills them in."""
+
+    @property
+    def parts(self) -> tuple[tuple[str, StoredFile], ...]:
+        """The fields that are files, in order."""
+        return (self.name, self.file), *self.more
 
 
 class Call(msgspec.Struct, frozen=True):  # one per chat request: faster than a dataclass
@@ -136,6 +162,14 @@ def without_call(answer: T) -> Flow[T]:
 
 
 @dataclass(frozen=True, slots=True)
+class GivenFile:
+    """A file that the caller gave, and its role where the param has roles."""
+
+    file: StoredFile
+    role: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Order:
     """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
 
@@ -147,6 +181,17 @@ class Order:
     webhook: str | None = None  # URL that the vendor may call back
     placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
     asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
+    files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
+
+    def given(self, name: str) -> tuple[GivenFile, ...]:
+        """Return the files of one param, in the caller's order."""
+        value = self.params.get(name)
+        several = isinstance(value, list)
+        entries = cast("list[Any]", value) if several else [value]
+        paths = [f"{name}.{number}" if several else name for number in range(len(entries))]
+        files = {"file": self.file, **self.files}
+        found = ((files.get(path), entry) for path, entry in zip(paths, entries, strict=True))
+        return tuple(GivenFile(file, as_object(entry).get("role")) for file, entry in found if file is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +261,8 @@ class Kind(StrEnum):
     MODEL = "model"
     VIDEO = "video"
     IMAGE = "image"
+    AUDIO = "audio"
+    TEXT = "text"
 
 
 class Role(StrEnum):

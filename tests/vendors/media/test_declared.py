@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 from vendors.double import HttpDouble, drop, hang, raw, reply
 from vendors.test_far import follow
 
+from penstock.catalog.file_input import SOURCES
 from penstock.cli.main import app
 from penstock.offers.build import build_offers
 from penstock.settings.problems import Problem, SettingsError
@@ -309,7 +310,7 @@ async def test_it_is_shown_like_any_other(server):
     record = await show(server, "my-film")
     assert record["title"] == "My film"
     assert "image" not in record["params"]["properties"]
-    assert record["params"]["properties"]["file"]["properties"].keys() == {"url", "file_token", "object", "type"}
+    assert record["params"]["properties"]["file"]["properties"].keys() == {*SOURCES, "output", "type"}
     assert record["price"]["per_job_if"] == {"tile=true": "1.00"}
     listed = (await server.client.get("/api/v1/models")).json()["data"]
     assert {model["id"] for model in listed} == {"my-film", "anything"}

@@ -47,11 +47,10 @@ def runs_of(text: str) -> list[str]:
     return [run[:MAX_WORD_LENGTH] for word in spaced.split() for run in _RUN.findall(word)]
 
 
-def input_name(params: Mapping[str, Any], file: StoredFile | None) -> str | None:
-    """Return the name of a job's input: that of its upload, or the last part of its address. None without either."""
+def input_name(given: Mapping[str, Any], file: StoredFile | None) -> str | None:
+    """Return the name of an input: that of its upload, or the last part of its address. None without either."""
     if file is not None and file.name is not None:
         return file.name
-    given = _as_object(params.get("file"))
     url, stored = given.get("url"), given.get("object")
     if isinstance(url, str) and url[:5].lower() != "data:":
         with suppress(ValueError):  # it is refused elsewhere
@@ -64,9 +63,11 @@ def _as_object(value: object) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def job_words(params: Mapping[str, Any], file: StoredFile | None, client_ref: str | None) -> set[str]:
-    """Return the words by which a job is found: of its prompt, its input's name and its client ref."""
+def job_words(params: Mapping[str, Any], files: Mapping[str, StoredFile], client_ref: str | None) -> set[str]:
+    """Return the words by which a job is found: of its prompt, the names of its inputs and its client ref."""
     texts = [text for name in PROMPTS if isinstance(text := params.get(name), str)]
-    texts += [text for text in (input_name(params, file), client_ref) if text]
+    names = [input_name(_as_object(params.get("file")), files.get("file"))]
+    names += [file.name for path, file in files.items() if path != "file"]
+    texts += [text for text in (*names, client_ref) if text]
     words = dict.fromkeys(word for text in reversed(texts) for word in words_of(text))  # a long prompt comes last
     return set(list(words)[:MAX_WORDS])

@@ -8,7 +8,7 @@ from penstock.domain.files import StoredAsset
 from penstock.domain.jobs import Asset, Claim, Job
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.store import locks, sql
-from penstock.store.queries.files import storage_rows
+from penstock.store.queries.files import lineage_rows, storage_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.tables import assets, jobs
 
@@ -55,9 +55,9 @@ def hide_of_job(connection: Connection, job_id: str, reason: str) -> None:
 
 
 def unswept(connection: Connection, limit: int) -> Sequence[str]:
-    """Return jobs whose assets are hidden but still on disk."""
+    """Return jobs whose assets are hidden but still on disk, and needed by no open job."""
     query = select(assets.c.job_id).where(assets.c.removed.is_not(None), assets.c.swept == 0).distinct()
-    return list(connection.execute(query.limit(limit)).scalars())
+    return list(connection.execute(query.where(lineage_rows.unneeded(assets.c.job_id)).limit(limit)).scalars())
 
 
 def mark_swept(connection: Connection, job_id: str) -> None:

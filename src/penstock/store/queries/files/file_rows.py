@@ -1,7 +1,6 @@
 """Callers' files. The bytes are stored once per account and content."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, or_, select, update
@@ -19,6 +18,10 @@ def _file(row: Any) -> StoredFile:
     return StoredFile(**row._asdict())
 
 
+def _row(file: StoredFile) -> dict[str, Any]:
+    return {column.name: getattr(file, column.name) for column in files.c}
+
+
 def add(connection: Connection, file: StoredFile, quota: int | None = None) -> None:
     """Write a file's row. It comes before the bytes, so that a clean-up never removes bytes still wanted.
 
@@ -27,7 +30,7 @@ def add(connection: Connection, file: StoredFile, quota: int | None = None) -> N
     """
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
-    sql.do_all(connection, sql.insertion(files, [asdict(file)]))
+    sql.do_all(connection, sql.insertion(files, [_row(file)]))
     if is_new:
         storage_rows.reserve(connection, file.account_id, file.bytes, quota)
 
@@ -36,7 +39,7 @@ def add_fetched(connection: Connection, file: StoredFile) -> None:
     """Like `add`, for a job that is accepted already: the bytes count, but are not refused."""
     locks.hold(connection, "file", file.account_id, file.sha256)
     is_new = _count_same(connection, file) == 0
-    sql.do_all(connection, sql.insertion(files, [asdict(file)]))
+    sql.do_all(connection, sql.insertion(files, [_row(file)]))
     if is_new:
         storage_rows.change(connection, file.account_id, files=file.bytes)
 

@@ -17,6 +17,7 @@ from penstock.store import locks, sql
 from penstock.store.database import RUNG
 from penstock.store.queries.billing import ledger_rows, usage_rows
 from penstock.store.queries.billing.ledger_rows import Holding, LedgerRefused
+from penstock.store.queries.files import lineage_rows
 from penstock.store.queries.jobs import event_rows, search_index_rows
 from penstock.store.signals import QUEUE, nudge
 from penstock.store.sql import Statement
@@ -124,6 +125,8 @@ def _change(connection: Connection, before: Job, change: Callable[[Job], Job], n
     )
     event_rows.announce(connection, [(kind, after)], now)
     if after.done:
+        if after.parents:
+            lineage_rows.end(connection, after.id)
         _pay(connection, after, now)  # last: others wait for the locks of balances and sums
     return after
 
@@ -311,8 +314,9 @@ def _duration(document: bytes) -> float:
 
 
 def expired(connection: Connection, now: float, limit: int) -> list[tuple[str, str]]:
-    """Return account and id of jobs past their retention."""
+    """Return account and id of jobs past their retention whose outputs no open job needs."""
     query = select(jobs.c.account_id, jobs.c.id).where(jobs.c.removed.is_(None), jobs.c.expires_at <= now)
+    query = query.where(lineage_rows.unneeded(jobs.c.id))
     return [(row.account_id, row.id) for row in connection.execute(query.order_by(jobs.c.expires_at).limit(limit))]
 
 
@@ -321,9 +325,11 @@ def remove(connection: Connection, account_id: str, job_id: str, reason: str) ->
     job = get(connection, account_id, job_id, lock=True)
     if not job.done:
         raise JobNotFinished
-    bare = replace(job, params={}, outputs=(), metadata=None, client_ref=None, warnings=(), error=None, file=None)
+    bare = replace(job, params={}, outputs=(), metadata=None, client_ref=None, warnings=(), error=None)
+    bare = replace(bare, file=None, files={}, to_fetch={}, parents=())
     values = {"removed": reason, "document": encode(bare), "client_ref": None, "expires_at": None}
     connection.execute(update(jobs).where(jobs.c.id == job_id).values(values))
     event_rows.remove(connection, job_id)
     search_index_rows.remove(connection, job_id)
+    lineage_rows.remove(connection, job_id)
     return job

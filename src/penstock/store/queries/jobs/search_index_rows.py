@@ -38,7 +38,12 @@ class _Searchable(msgspec.Struct):
 
     params: dict[str, Any]
     file: StoredFile | None = None
+    files: dict[str, StoredFile] = {}
     client_ref: str | None = None
+
+
+def _inputs(job: _Searchable) -> dict[str, StoredFile]:
+    return job.files if job.file is None else {"file": job.file, **job.files}
 
 
 _decode = msgspec.json.Decoder(_Searchable).decode
@@ -64,7 +69,7 @@ def read_entries(connection: Connection, after: int, until: int) -> list[IndexEn
 
 def _entry(account_id: str, job_id: str, document: bytes) -> IndexEntry:
     job = _decode(document)
-    return IndexEntry(job_id, account_id, sorted(job_words(job.params, job.file, job.client_ref)))
+    return IndexEntry(job_id, account_id, sorted(job_words(job.params, _inputs(job), job.client_ref)))
 
 
 def write_entries(connection: Connection, entries: Sequence[IndexEntry], position: int) -> None:

@@ -92,7 +92,7 @@ def search(
 
 
 def _is_match(job: Job, query: SearchQuery) -> bool:
-    return query.matches(job.id, job_words(job.params, job.file, job.client_ref))
+    return query.matches(job.id, job_words(job.params, job.inputs, job.client_ref))
 
 
 def _list_new(connection: Connection, account_id: str) -> set[str]:

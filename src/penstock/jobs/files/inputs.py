@@ -1,22 +1,32 @@
-"""Input pictures from uploads, `data:` URIs and URLs. Each is opened and checked before it is stored."""
+"""Input files from uploads, `data:` URIs and URLs. Each is opened and checked before it is stored."""
 
 import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
-from penstock.domain.files import CONTENT_TYPES, MAX_FILE_BYTES, StoredFile
+from penstock.domain.files import (
+    CONTENT_TYPES,
+    MAX_BYTES,
+    FileKind,
+    ImageFacts,
+    InputFacts,
+    StoredFile,
+    opened,
+    sniff_kind,
+)
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import FileUnreadable
 from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
+from penstock.inspection.input_media import inspect_film, inspect_mesh, inspect_sound
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
@@ -26,7 +36,31 @@ from penstock.store.queries.files import file_rows
 if TYPE_CHECKING:
     from penstock.safe_fetch.fetcher import SafeFetcher
 
-TYPE_NAMES = {"jpg": "image/jpeg", **CONTENT_TYPES}
+FILE_KINDS: Final[tuple[FileKind, ...]] = ("image", "video", "audio", "3d")
+NAMES: Final[Mapping[FileKind, str]] = {"image": "picture", "video": "film", "audio": "sound", "3d": "3D model"}
+INSPECTORS: Final[Mapping[FileKind, Callable[..., InputFacts | ImageFacts]]] = {
+    "image": inspect_image,
+    "video": inspect_film,
+    "audio": inspect_sound,
+    "3d": inspect_mesh,
+}
+TYPE_NAMES: Final = {
+    "jpg": "image/jpeg",
+    **CONTENT_TYPES,
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "m4a": "audio/mp4",
+    "glb": "model/gltf-binary",
+    "obj": "model/obj",
+    "fbx": "application/x-fbx",
+    "stl": "model/stl",
+    "usdz": "model/vnd.usdz+zip",
+}
 
 
 class Inputs:
@@ -52,13 +86,11 @@ class Inputs:
         self._allowance = UnderWayLimit()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
-    async def open(self, data: bytes, account_id: str) -> StoredFile:
-        """Open a caller's picture and return its description, without storing it."""
-        if len(data) > MAX_FILE_BYTES:
-            raise FileUnreadable(f"The file has {len(data)} bytes; at most {MAX_FILE_BYTES} are allowed.")
+    async def open(self, data: bytes, account_id: str, kinds: Sequence[FileKind] = ("image",)) -> StoredFile:
+        """Open a caller's file of one of these kinds and return its description, without storing it."""
         with self._allowance.one(account_id, self._max_uploads()):
             sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
-            return await self._open(data, sha256, len(data), account_id)
+            return await self._open(data, sha256, len(data), account_id, kinds)
 
     async def upload(
         self,
@@ -70,20 +102,22 @@ class Inputs:
         """Receive a caller's upload, then open and store it. Its name is known when all of it has arrived."""
         with self._allowance.one(account_id, self._max_uploads()):
             async with self._assets.land(chunks) as landed:
-                file = await self._open_landed(landed, account_id)
+                file = await self._open_landed(landed, account_id, FILE_KINDS)
                 expires_at = None if retention is None else file.created_at + retention
                 file = replace(file, expires_at=expires_at, name=name())
                 await self.store(file, landed.path)
             return file
 
-    async def fetch(self, url: str, declared: str | None, account_id: str, job_id: str) -> StoredFile:
-        """Download and store the picture behind a URL for one job. Later reads see these bytes, not the URL."""
+    async def fetch(
+        self, url: str, declared: str | None, kinds: Sequence[FileKind], account_id: str, job_id: str
+    ) -> StoredFile:
+        """Download and store the file behind a URL for one job. Later reads see these bytes, not the URL."""
         fetcher = await self._fetcher()
         async with (
-            aclosing(fetcher.fetch(url, max_bytes=MAX_FILE_BYTES)) as chunks,
+            aclosing(fetcher.fetch(url, max_bytes=max(MAX_BYTES[kind] for kind in kinds))) as chunks,
             self._assets.land(chunks) as landed,
         ):
-            file = replace(await self._open_landed(landed, account_id), job_id=job_id)
+            file = replace(await self._open_landed(landed, account_id, kinds), job_id=job_id)
             if problem := contradiction(file, declared):
                 raise FileUnreadable(problem)
             await self._store(file, landed.path, file_rows.add_fetched, file)
@@ -108,19 +142,16 @@ class Inputs:
         async with self._lock(file):
             await self._database.write(file_rows.remove, file, self._assets.remove_file)
 
-    async def _open_landed(self, landed: Landed, account_id: str) -> StoredFile:
-        return await self._open(landed.path, landed.sha256, landed.bytes, account_id)
+    async def _open_landed(self, landed: Landed, account_id: str, kinds: Sequence[FileKind]) -> StoredFile:
+        return await self._open(landed.path, landed.sha256, landed.bytes, account_id, kinds)
 
-    async def _open(self, source: bytes | Path, sha256: str, size: int, account_id: str) -> StoredFile:
-        try:
-            facts = await self._process_pool.insist(account_id, inspect_image, source)
-        except LimitReached as error:
-            message = "Opening the picture takes more time or memory than allowed. Save it again, smaller or simpler."
-            raise FileUnreadable(message) from error
-        except WorkInterrupted as error:
-            raise StorageUnavailable("The gateway could not open the file just now.", retry_after=1) from error
-        except WorkFailed as error:
-            raise FileUnreadable("The file could not be opened as a picture.") from error
+    async def _open(
+        self, source: bytes | Path, sha256: str, size: int, account_id: str, kinds: Sequence[FileKind]
+    ) -> StoredFile:
+        kind = await asyncio.to_thread(_read_kind, source, kinds)
+        if size > MAX_BYTES[kind]:
+            raise FileUnreadable(f"The file has {size} bytes; at most {MAX_BYTES[kind]} are allowed.")
+        facts = await self._inspect(account_id, kind, source)
         return StoredFile(
             token=new_id("file"),
             account_id=account_id,
@@ -131,16 +162,48 @@ class Inputs:
             height=facts.height,
             created_at=self._clock(),
             expires_at=None,
+            kind=kind,
+            duration_seconds=facts.duration_seconds,
         )
+
+    async def _inspect(self, account_id: str, kind: FileKind, source: bytes | Path) -> InputFacts:
+        """Open a file in a confined child process and return what it is."""
+        try:
+            facts = await self._process_pool.insist(account_id, INSPECTORS[kind], source)
+        except LimitReached as error:
+            message = (
+                f"Opening the {NAMES[kind]} takes more time or memory than allowed. Save it again, smaller or simpler."
+            )
+            raise FileUnreadable(message) from error
+        except WorkInterrupted as error:
+            raise StorageUnavailable("The gateway could not open the file just now.", retry_after=1) from error
+        except WorkFailed as error:
+            raise FileUnreadable(f"The file could not be opened as a {NAMES[kind]}.") from error
+        return facts if isinstance(facts, InputFacts) else InputFacts(facts.content_type, facts.width, facts.height)
 
     def _lock(self, file: StoredFile) -> asyncio.Lock:
         """Return the lock that keeps content of an account from being stored while it is removed."""
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
 
 
+def _read_kind(source: bytes | Path, kinds: Sequence[FileKind]) -> FileKind:
+    """Return the kind of a file by its first bytes. Raise if it is none of these kinds."""
+    with opened(source) as file:
+        found = sniff_kind(file.read(32))
+    if found is not None and found in kinds:
+        return found
+    if found is None and "3d" in kinds:
+        return "3d"  # OBJ, STL and FBX may be plain text
+    if found is None and len(kinds) == 1:
+        return kinds[0]  # its inspection says what is allowed
+    allowed = " or ".join(NAMES[kind] for kind in kinds)
+    got = "of an unknown type" if found is None else f"a {NAMES[found]}"
+    raise FileUnreadable(f"The file is {got}; allowed here: {allowed}.")
+
+
 def contradiction(file: StoredFile, declared: str | None) -> str | None:
-    """Return the problem if the declared `file.type` differs from the content, or None."""
-    if declared in (None, "image") or TYPE_NAMES.get(declared) == file.content_type:
+    """Return the problem if the declared type differs from the content, or None."""
+    if declared in (None, file.kind) or TYPE_NAMES.get(declared) == file.content_type:
         return None
     return f'`type` says "{declared}", but the bytes are {file.content_type}.'
 
@@ -150,19 +213,25 @@ def is_data_uri(url: Any) -> bool:
     return isinstance(url, str) and url[:5].lower() == "data:"
 
 
+def decode_inline(text: str, kinds: Sequence[FileKind] = ("image",)) -> bytes:
+    """Return the bytes inside a `data:` URI or a Base64 text."""
+    most = max(MAX_BYTES[kind] for kind in kinds)
+    if len(text) > most * 3:
+        raise FileUnreadable(f"The file is larger than {most >> 20} MB.")
+    return decode_data_uri(text) if is_data_uri(text) else _decode_base64(text, "The text in `data`")
+
+
 def decode_data_uri(uri: str) -> bytes:
     """Return the bytes inside a `data:` URI."""
     head, comma, body = uri[5:].partition(",")
     if not comma:
         raise FileUnreadable("The `data:` URI has no comma before its data.")
-    if len(body) > MAX_FILE_BYTES * 3:
-        raise FileUnreadable(f"The file is larger than {MAX_FILE_BYTES >> 20} MB.")
     if head.lower().endswith(";base64"):
-        return _decode_base64(unquote(body))
+        return _decode_base64(unquote(body), "The `data:` URI")
     return unquote_to_bytes(body)
 
 
-def _decode_base64(text: str) -> bytes:
+def _decode_base64(text: str, what: str) -> bytes:
     """Decode base64 with or without padding. White space is removed only if decoding fails with it."""
     for clean in (False, True):
         body = ("".join(text.split()) if clean else text).rstrip("=")
@@ -170,4 +239,4 @@ def _decode_base64(text: str) -> bytes:
             return base64.b64decode(body + "=" * (-len(body) % 4), validate=True)
         except (binascii.Error, ValueError):
             continue
-    raise FileUnreadable("The `data:` URI is not valid base64.")
+    raise FileUnreadable(f"{what} is not valid base64.")
