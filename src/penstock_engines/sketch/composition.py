@@ -27,6 +27,10 @@ def is_narrow(width: int, height: int) -> bool:
 
 def paint(script: Script, width: int, height: int, *, finer: int = 1) -> NDArray[np.uint8]:
     """Return a picture: blue, green, red. `finer` draws it larger first, for finer edges."""
+    if max(width, height) > LARGEST_SIDE:
+        scale = LARGEST_SIDE / max(width, height)
+        drawn = paint(script, max(1, round(width * scale)), max(1, round(height * scale)))
+        return np.asarray(cv2.resize(drawn, (width, height), interpolation=cv2.INTER_CUBIC), np.uint8)
     if is_narrow(width, height):
         wide = math.ceil(height / NARROWEST)
         left = (wide - width) // 2

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from penstock_engines.cinema.prompt.reading import Reading, read_prompt
 from penstock_engines.processors import count_processors
 from penstock_engines.product import Product, ReportProgress
-from penstock_engines.sketch.composition import is_narrow, paint, vary
+from penstock_engines.sketch.composition import LARGEST_SIDE, is_narrow, paint, vary
 from penstock_engines.sketch.cutout import choose_one, list_left_out, paint_cutout
 from penstock_engines.sketch.picture_file import SUFFIXES, write_picture
 
@@ -86,6 +86,8 @@ def _paint_alone(wish: PictureWish, reading: Reading) -> NDArray[np.uint8]:
 def _warn(wish: PictureWish, reading: Reading, *, alone: bool) -> Iterator[str]:
     if alone and wish.output_format == "jpeg":
         yield NO_CLEAR_JPEG
+    if not alone and max(wish.width, wish.height) > LARGEST_SIDE:
+        yield f"The picture was drawn with a long side of {LARGEST_SIDE} pixels, and enlarged."
     if not alone and is_narrow(wish.width, wish.height):
         yield NARROW
     if alone and wish.n > 1:

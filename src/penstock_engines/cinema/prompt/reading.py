@@ -76,6 +76,8 @@ class Reading:
     seed: int
     is_timed: bool = True
     """Whether the prompt, its weather or its place decides the time of day."""
+    is_directed: bool = True
+    """Whether the prompt names a movement of the camera."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,12 @@ def read_prompt(prompt: str, *, people: bool, weights: Path, alone: bool = False
     place = refine_place(place, particles, weather)
     shown = tuple(_come_close(found, cast[:ROLES_AT_MOST]))
     time = _first(found, Kind.TIME, TIMES) or PARTICLES_TIMES.get(particles) or PLACES[place].default_time
+    camera = _first(found, Kind.CAMERA, CAMERAS) or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
     script = Script(
         place=place,
         time=time or Time.DAY,
         weather=weather,
-        camera=_first(found, Kind.CAMERA, CAMERAS)
-        or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
-        or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
+        camera=camera or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
         cast=shown,
         relations=find_relations(words, found, read.nouns, shown),
@@ -134,7 +135,7 @@ def read_prompt(prompt: str, *, people: bool, weights: Path, alone: bool = False
     if omissions:
         warnings.append(describe(omissions, read.text, members, weights))
     is_timed = time is not None or weather is not Weather.CLEAR
-    return Reading(script, tuple(warnings), seed, is_timed)
+    return Reading(script, tuple(warnings), seed, is_timed, camera is not None)
 
 
 def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> _Prompt:

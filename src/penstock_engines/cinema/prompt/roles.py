@@ -102,7 +102,7 @@ BURNING = frozenset({"burning", "ablaze"})
 FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
 FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
 GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD, Habitat.UNDERWATER, Habitat.WATER})
-AT_A_PLANT = frozenset({"under", "underneath", "beneath", "below", "beside", "behind", "near", "by", "to", "in", "on"})
+AT_A_PLANT = frozenset({"under", "underneath", "beneath", "below", "beside", "behind", "near", "by", "to", "in"})
 """Words before a single plant that something is at. "in" is of "in front of", "to" of "next to"."""
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
 SUBJECT_OF = {
