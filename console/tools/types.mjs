@@ -5,7 +5,7 @@ import openapi, { astToString } from "openapi-typescript";
 const address = process.argv[2] ?? "http://127.0.0.1:8787";
 const document = await (await fetch(`${address}/openapi.json`)).json();
 const schemas = Object.entries(document.components.schemas).filter(
-  ([name]) => !/Params|^Script$|^GenerationRequest$/.test(name),
+  ([name]) => !/Params|Input$|^FrameImage$|^StoredObject$|^Script$|^GenerationRequest$/.test(name),
 );
 const kept = {
   openapi: document.openapi,

@@ -17,6 +17,7 @@ from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.kept.keeper import ResponseKeeper
 from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.relay import ChatPolicy, Relay
+from penstock.chat.sound_length import SoundMeter
 from penstock.clocks import CLOCKS, Clocks
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
@@ -118,6 +119,7 @@ class Gateway:
     inputs: Inputs
     intake: Intake
     contact: StoreContact
+    sound_meter: SoundMeter
     keyring: Keyring
     dispatch: Dispatch
     upkeep: Upkeep
@@ -231,6 +233,7 @@ class Gateway:
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
+        self.sound_meter = SoundMeter(uploads)
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
         quota = lambda: self._rules.storage_quota  # noqa: E731
         self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)
@@ -253,7 +256,16 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        services = RunnerServices(
+        services = self._make_services(exchange, outputs)
+        await self.upkeep.start()
+        self._resources.push_async_callback(self.upkeep.stop)
+        metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
+        self.dispatch = self._make_dispatch()
+        self._resources.push_async_callback(self.dispatch.stop)
+        await self._join(Runner(services).run)
+
+    def _make_services(self, exchange: Exchange, outputs: ProcessPool) -> RunnerServices:
+        return RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
@@ -268,12 +280,6 @@ class Gateway:
             webhook=self.hooks.address,
             steady=self.steady,
         )
-        await self.upkeep.start()
-        self._resources.push_async_callback(self.upkeep.stop)
-        metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
-        self.dispatch = self._make_dispatch()
-        self._resources.push_async_callback(self.dispatch.stop)
-        await self._join(Runner(services).run)
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held

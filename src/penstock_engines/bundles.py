@@ -10,10 +10,11 @@ from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Literal, TypeAlias
 
-Form: TypeAlias = Literal["file", "pictures", "words"]
+Form: TypeAlias = Literal["file", "pictures", "words", "model"]
 """The form of a weight: one file of a package, or an archive of many."""
-MAX_MEMBER_BYTES = 8_000_000
+MAX_MEMBER_BYTES = 64_000_000
 MOMENT = (1980, 1, 1, 0, 0, 0)
+MODEL_FILES = frozenset({"tokenizer.json", "generation_config.json"})
 SYMBOLS_FROM = 0x2300
 """The first code point of a name that is kept. Below are letters, marks and arrows."""
 
@@ -50,6 +51,14 @@ def _keep_pictures(found: Mapping[str, bytes]) -> Iterable[tuple[str, bytes]]:
         yield PurePosixPath(name).name, content
 
 
+def _keep_model(found: Mapping[str, bytes]) -> Iterable[tuple[str, bytes]]:
+    """Yield the networks and the two files that say how to use them."""
+    for name, content in found.items():
+        short = PurePosixPath(name).name
+        if short.endswith(".onnx") or short in MODEL_FILES:
+            yield short, content
+
+
 def _boil_words(found: Mapping[str, bytes]) -> Iterable[tuple[str, bytes]]:
     """Yield a table for each language: a line with symbol, name and keywords, between tabs."""
     for name, content in found.items():
@@ -68,5 +77,5 @@ def _list_words(document: Mapping[str, Mapping[str, Mapping[str, Mapping[str, li
 
 
 FORMS: Mapping[Form, Callable[[Mapping[str, bytes]], Iterable[tuple[str, bytes]]]] = MappingProxyType(
-    {"pictures": _keep_pictures, "words": _boil_words}
+    {"pictures": _keep_pictures, "words": _boil_words, "model": _keep_model}
 )

@@ -35,8 +35,8 @@ from PIL import Image
 from walls import try_walls
 
 from penstock.domain.job_errors import JobError
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_image, inspect_picture, inspect_video
+from penstock.inspection.models import inspect_model
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock_sandbox.sandbox import survey

@@ -14,16 +14,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain import NO_TLS
 
-from penstock_engines.minilm.embedding_server import EmbeddingServer, EmbeddingServerOptions
+from penstock_engines.minilm.embedding_server import EmbeddingServer
 from penstock_engines.minilm.encoder import MAX_BATCH_TOKENS, plan_batches
 from penstock_engines.minilm.model_facts import DIMENSIONS
-from penstock_engines.minilm.turns import Turns
 from penstock_engines.serving.on_demand_server import ServerFailed
+from penstock_engines.serving.turns import Turns
+from penstock_engines.serving.weights_plan import ModelServerOptions
 
 
 @pytest.fixture(scope="module")
 def server(weights: Path) -> Iterator[EmbeddingServer]:
-    server = EmbeddingServer(EmbeddingServerOptions(weights=weights, threads=1))
+    server = EmbeddingServer(ModelServerOptions(weights=weights, threads=1))
     server.start()
     yield server
     server.close()
@@ -110,14 +111,14 @@ def test_many_requests_at_once_are_all_answered(server: EmbeddingServer):
 
 def test_missing_weights_are_explained(tmp_path: Path):
     with pytest.raises(ServerFailed, match="penstock models pull"):
-        EmbeddingServer(EmbeddingServerOptions(weights=tmp_path)).start()
+        EmbeddingServer(ModelServerOptions(weights=tmp_path)).start()
 
 
 def test_damaged_weights_are_explained(tmp_path: Path, weights: Path):
     (tmp_path / "minilm.onnx").write_bytes(b"not a network")
     (tmp_path / "minilm-tokenizer.json").write_bytes((weights / "minilm-tokenizer.json").read_bytes())
     with pytest.raises(ServerFailed, match="damaged"):
-        EmbeddingServer(EmbeddingServerOptions(weights=tmp_path)).start()
+        EmbeddingServer(ModelServerOptions(weights=tmp_path)).start()
 
 
 @given(st.lists(st.integers(2, 512), max_size=200))

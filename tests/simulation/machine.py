@@ -16,8 +16,8 @@ from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset
 from penstock.errors import AssetNotFound, FileNotFound
-from penstock.inspection.glb import ModelFacts
 from penstock.inspection.images_and_video import VideoFacts
+from penstock.inspection.models import ModelFacts
 from penstock.inspection.worker_pool import LimitReached, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Landed, asset_key, asset_keys, file_key
 from penstock.storage.backend import StorageUnavailable

@@ -32,9 +32,8 @@ Drawn from the code by `python tools/docs/reference_pages.py`; a test holds the 
 what a server offers, and at what price. Models of fal, Replicate and ComfyUI that are not here can be
 [declared](vendors.md#declared-models).
 
-`null` means absent. `file` is a picture, by `url`, `file_token` or `object`: its fields are explained with
-[`vendora_image_to_model`](api.md#vendora_image_to_model-a-3d-model-from-a-picture). `script` is the
-[simulator's](simulator.md#the-script).
+`null` means absent. [Files among the params](api.md#files-among-the-params) explains the fields of files.
+`script` is the [simulator's](simulator.md#the-script).
 
 | Model | Makes | Vendors |
 |---|---|---|
@@ -82,7 +81,7 @@ def draw_model(model: GenerationModel, vendors: list[str]) -> str:
     rows = [
         f"| `{name}` | {kinds} | {_word_default(default)} | {_cell(allowed)} | {_cell(meaning)} |"
         for name, kinds, default, allowed, meaning in list_params(model.schema, model.schema)
-        if name.partition(".")[0] not in ("file", "script") or "." not in name
+        if "." not in name or name.partition(".")[0] not in {"script", *(slot.name for slot in model.files)}
     ]
     head = ["", f"## `{model.id}`", "", f"{model.title}. Served by {_word_vendors(vendors)}.", ""]
     return "\n".join([*head, "| Param | Type | Default | Allowed | Meaning |", "|---|---|---|---|---|", *rows, ""])

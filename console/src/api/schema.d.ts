@@ -346,6 +346,16 @@ export interface components {
             [key: string]: unknown;
         };
         /**
+         * ClipShape
+         * @description One animation of a model.
+         */
+        ClipShape: {
+            /** Name */
+            name: string;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
          * Cost
          * @description Decimal strings of USD; null where the price is not known.
          */
@@ -649,7 +659,7 @@ export interface components {
         };
         /**
          * FileRecord
-         * @description An uploaded picture.
+         * @description An uploaded file; `width` and `height` are 0 for kinds that have none.
          */
         FileRecord: {
             /**
@@ -659,6 +669,11 @@ export interface components {
             object: "file";
             /** File Token */
             file_token: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "image" | "video" | "audio" | "3d";
             /** Sha256 */
             sha256: string;
             /** Bytes */
@@ -669,6 +684,8 @@ export interface components {
             width: number;
             /** Height */
             height: number;
+            /** Duration Seconds */
+            duration_seconds: number | null;
             /** Name */
             name: string | null;
             /**
@@ -871,6 +888,11 @@ export interface components {
             } | null;
             /** Batch Id */
             batch_id: string | null;
+            /**
+             * Parents
+             * @description ids of the jobs whose outputs it takes as inputs
+             */
+            parents: string[];
             urls: components["schemas"]["JobUrls"];
             /** Request Id */
             request_id: string;
@@ -963,7 +985,7 @@ export interface components {
          * @description The kind of an output.
          * @enum {string}
          */
-        Kind: "model" | "video" | "image";
+        Kind: "model" | "video" | "image" | "audio" | "text";
         /**
          * LedgerEntry
          * @description One line of the ledger, which is never changed; amounts are decimal strings of USD.
@@ -1047,6 +1069,59 @@ export interface components {
             concurrent_jobs: number | null;
             /** Concurrent Streams */
             concurrent_streams: number | null;
+        };
+        /**
+         * MeshShape
+         * @description Facts of a 3D model beside its faces and vertices. Null is unknown, as in a format that stays sealed.
+         */
+        MeshShape: {
+            /**
+             * Format
+             * @enum {string}
+             */
+            format: "glb" | "obj" | "stl" | "fbx" | "usdz";
+            /**
+             * Size
+             * @description width, height and depth: the box along x, y and z
+             */
+            size: [
+                number,
+                number,
+                number
+            ] | null;
+            /**
+             * Unit
+             * @description unit of `size`: `meter`, or null in a format without one
+             */
+            unit: string | null;
+            /**
+             * Has Uv
+             * @description whether all of it has texture coordinates
+             */
+            has_uv: boolean | null;
+            /**
+             * Is Watertight
+             * @description whether each edge is shared by exactly two faces
+             */
+            is_watertight: boolean | null;
+            /** Quads */
+            quads: number | null;
+            /** Materials */
+            materials: number | null;
+            /** Textures */
+            textures: number | null;
+            /** Skins */
+            skins: number | null;
+            /**
+             * Joints
+             * @description joints of its skeletons
+             */
+            joints: number | null;
+            /**
+             * Clips
+             * @description animations
+             */
+            clips: components["schemas"]["ClipShape"][];
         };
         /**
          * Message
@@ -1200,6 +1275,7 @@ export interface components {
             faces: number | null;
             /** Vertices */
             vertices: number | null;
+            mesh: components["schemas"]["MeshShape"] | null;
             /** Url */
             url: string;
             /**
@@ -2487,46 +2563,6 @@ export interface components {
              * @default null
              */
             events: components["schemas"]["EventType"][] | null;
-        };
-        /**
-         * FileInput
-         * @description The input picture: exactly one of `url`, `file_token` and `object`.
-         */
-        FileInput: {
-            /**
-             * Url
-             * @description http(s) URL, or a `data:` URI, of a JPEG, PNG or WebP of at most 20 MB, each side 20 to 6000 pixels
-             * @default null
-             */
-            url: string | null;
-            /**
-             * File Token
-             * @description token of an upload to `POST /api/v1/files`
-             * @default null
-             */
-            file_token: string | null;
-            /**
-             * Object
-             * @description reference of a stored object, where the vendor can read it
-             * @default null
-             */
-            object: (string | components["schemas"]["StoredObject"]) | null;
-            /**
-             * Type
-             * @description type of the picture; detected when absent, an error when it contradicts the bytes
-             * @default null
-             */
-            type: ("jpg" | "jpeg" | "png" | "webp" | "image") | null;
-        };
-        /**
-         * StoredObject
-         * @description A file in a bucket that the vendor itself can read.
-         */
-        StoredObject: {
-            /** Bucket */
-            bucket: string;
-            /** Key */
-            key: string;
         };
         /**
          * Ending

@@ -5,8 +5,9 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from penstock.catalog.file_input import FileSlot, ImageInput, OneOrMore
+from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Nested
-from penstock.catalog.text_to_image import PictureParams
+from penstock.catalog.text_to_image import PictureParams, expect_picture
 
 MAX_IMAGES: Final = 16
 
@@ -25,3 +26,18 @@ class EditImageParams(PictureParams):
     mask: ImageInput | None = Field(
         default=None, description="a picture as large as the first one: where it is transparent, the picture is painted"
     )
+
+
+def make_edit_image(model_id: str, title: str) -> GenerationModel:
+    """Return a model with these params."""
+    return GenerationModel(
+        id=model_id,
+        kind="image",
+        title=title,
+        params=EditImageParams,
+        expect=expect_picture,
+        example={"prompt": "Give the fox a blue scarf", "images": [{"url": "https://example.com/fox.png"}]},
+    )
+
+
+MODELS = (make_edit_image("edit_image", "Edit a picture"),)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from penstock.catalog.file_input import FileSlot
 from penstock.catalog.params import Params, read
@@ -18,6 +18,12 @@ class Expectation:
     width: int | None = None
     height: int | None = None
     seconds: float | None = None
+    formats: tuple[str, ...] = ("glb",)
+    """Formats of a 3D model that the order allows. The file's content decides which it is."""
+    parts: tuple[Literal["skeleton", "clip"], ...] = ()
+    """Parts that a 3D model must have, as far as its format shows them."""
+    ratio: float | None = None  # width to height, where the vendor chooses the pixels
+    picture_type: str | None = None  # such as `png`
 
 
 @dataclass(frozen=True, slots=True)

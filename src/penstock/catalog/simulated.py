@@ -1,14 +1,27 @@
 """`sim_*`: models whose successes and failures can be scripted, to test clients for free."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
-from penstock.catalog.file_input import FileInput, FileParams, FileSlot
+from penstock.catalog.file_input import (
+    AudioInput,
+    FileInput,
+    FileParams,
+    FileSlot,
+    ImageInput,
+    MeshInput,
+    OneOrMore,
+    VideoInput,
+)
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Boolean, Integer, Nested, Number, Params, Text
+from penstock.catalog.text_to_image import TextToImageParams, expect_picture
+from penstock.catalog.video import FRAMES, MAX_FRAMES, FrameImage
+
+MAX_REFERENCES: Final = 4
 
 Seconds = Annotated[Number, Field(ge=0, le=86400)]
 
@@ -69,21 +82,55 @@ class SimModelParams(FileParams):
     script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
 
 
-class SimVideoParams(Params):
-    """Params of `sim_text_to_video`: those of `vendorb_video_31` that shape a result, and a script."""
+class SimVideoParams(FileParams):
+    """Params of `sim_text_to_video`: those of `vendorb_video_31` that shape a result, files of any kind, a script."""
 
-    nested: ClassVar[Nested] = {"script": Script}
+    files: ClassVar = (
+        FileSlot("frame_images", most=MAX_FRAMES, roles=FRAMES),
+        FileSlot("input_references", most=MAX_REFERENCES),
+        FileSlot("video", kinds=("video",)),
+        FileSlot("audio", kinds=("audio",)),
+        FileSlot("mesh", kinds=("3d",)),
+    )
+    nested: ClassVar[Nested] = {
+        "frame_images": FrameImage,
+        "input_references": ImageInput,
+        "video": VideoInput,
+        "audio": AudioInput,
+        "mesh": MeshInput,
+        "script": Script,
+    }
 
     prompt: Text | None = Field(default=None, max_length=4000)
     durationSeconds: Integer | None = Field(default=None, ge=1, le=8)
     aspectRatio: Literal["16:9", "9:16"] | None = Field(default=None)
     resolution: Literal["720p", "1080p"] | None = Field(default=None)
+    frame_images: Annotated[list[FrameImage], OneOrMore] | None = Field(
+        default=None, description="pictures for a test, each with a role", min_length=1, max_length=MAX_FRAMES
+    )
+    input_references: Annotated[list[ImageInput], OneOrMore] | None = Field(
+        default=None, description="pictures for a test", min_length=1, max_length=MAX_REFERENCES
+    )
+    video: VideoInput | None = Field(default=None, description="a film for a test")
+    audio: AudioInput | None = Field(default=None, description="a sound for a test")
+    mesh: MeshInput | None = Field(default=None, description="a 3D model for a test")
     script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
 
     def resolved(self) -> dict[str, Any]:
         """Return the params with defaults: one second of 720p."""
         defaults = {"prompt": "", "durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"}
-        return defaults | super().resolved()
+        resolved = defaults | super().resolved()
+        if self.frame_images is not None:
+            resolved["frame_images"] = [frame.resolved() for frame in self.frame_images]
+        return resolved
+
+
+class SimImageParams(TextToImageParams):
+    """Params of `sim_text_to_image`: those of all models that make pictures, and a script."""
+
+    nested: ClassVar[Nested] = {**TextToImageParams.nested, "script": Script}
+
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
 
 
 MODELS = (
@@ -103,5 +150,14 @@ MODELS = (
         params=SimVideoParams,
         expect=text_to_video.expect,
         example={"prompt": "A paper boat drifts down a rainy street", "script": {"latency": 2, "ending": "succeeded"}},
+    ),
+    GenerationModel(
+        id="sim_text_to_image",
+        kind="image",
+        title="Simulated picture",
+        params=SimImageParams,
+        expect=expect_picture,
+        example={"prompt": "A red fox", "script": {"latency": 2, "ending": "succeeded"}},
+        seed_param="seed",
     ),
 )

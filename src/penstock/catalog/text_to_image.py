@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.file_input import FileParams, FileSlot, ImageInput, OneOrMore
-from penstock.catalog.model import Expectation
+from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import Integer, Nested
 from penstock.errors import Detail
 
@@ -113,7 +113,34 @@ def _round(side: float) -> int:
     return max(64, round(side / 16) * 16)
 
 
+def picture_ratio(params: Mapping[str, Any]) -> float | None:
+    """Return the requested width to height; None if the vendor chooses it."""
+    size = params.get("size")
+    wide, _, high = (size.replace("x", ":") if size and size != "auto" else params.get("aspect_ratio", "")).partition(
+        ":"
+    )
+    return int(wide) / int(high) if high else None
+
+
 def expect_picture(params: Mapping[str, Any]) -> Expectation:
-    """Expect the requested size, if there is one."""
+    """Expect the requested file type, and the requested size or else the requested ratio."""
+    picture_type = params.get("output_format")
+    if params.get("size") in (None, "auto"):
+        return Expectation(ratio=picture_ratio(params), picture_type=picture_type)
     width, height = picture_size(params) or (None, None)
-    return Expectation(width=width, height=height)
+    return Expectation(width=width, height=height, picture_type=picture_type)
+
+
+def make_text_to_image(model_id: str, title: str) -> GenerationModel:
+    """Return a model with these params."""
+    return GenerationModel(
+        id=model_id,
+        kind="image",
+        title=title,
+        params=TextToImageParams,
+        expect=expect_picture,
+        example={"prompt": "A red fox in the snow, in soft morning light", "aspect_ratio": "3:2"},
+    )
+
+
+MODELS = (make_text_to_image("text_to_image", "Text to picture"),)

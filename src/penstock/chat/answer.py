@@ -5,6 +5,8 @@ from msgspec import structs
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.cache import CachedAnswer, CacheRecorder
 from penstock.chat.doors.door import Door
+from penstock.chat.replies.sound import sound_type
+from penstock.chat.replies.transcripts import transcript_type
 from penstock.chat.settlement import Settlement
 from penstock.domain.chat import Ask, Dialect
 from penstock.domain.usage import ChatOutcome
@@ -36,6 +38,17 @@ class Answer:
         """Return the fields of the request that the vendor did not get."""
         attempt = self.settlement.attempt
         return () if attempt is None else attempt.left_out
+
+    @property
+    def content_type(self) -> bytes:
+        """Return the content type of the whole body."""
+        match self.ask.dialect:
+            case Dialect.SPEECH:
+                return sound_type(self.ask, self.body or b"")
+            case Dialect.TRANSCRIPTIONS:
+                return transcript_type(self.ask)
+            case _:
+                return b"application/json"
 
     def ask_for(self, dialect: Dialect) -> Ask:
         """Return the request for a vendor of this dialect: as it came, or translated into the chat dialect, once."""

@@ -10,7 +10,7 @@ from penstock.chat.replies.flat_errors import read_error
 from penstock.chat.replies.stream import Stream
 from penstock.chat.replies.translated import TranslatedStream, render_whole
 from penstock.chat.replies.vectors import read_vectors
-from penstock.domain.chat import Ask, Dialect, Usage
+from penstock.domain.chat import ONE_SHOT, Ask, Dialect, Usage
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
@@ -72,7 +72,7 @@ class RouteAttempt:
         self.span: traces.Span | None = None
         self._leave: Leave | None = leave
         if traces.tracer is not None:
-            operation = "embeddings" if ask.dialect is Dialect.EMBEDDINGS else "chat"
+            operation = ask.dialect.value if ask.dialect in ONE_SHOT else "chat"
             self.span = traces.tracer.chat(route.vendor, route.model, ask.model, stream=ask.stream, operation=operation)
 
     @property
@@ -83,7 +83,7 @@ class RouteAttempt:
     @property
     def is_native(self) -> bool:
         """Return whether the vendor speaks the caller's dialect, which is not the common one."""
-        return self._request.dialect not in (Dialect.CHAT, Dialect.EMBEDDINGS)
+        return self._request.dialect is not Dialect.CHAT and self._request.dialect not in ONE_SHOT
 
     def begin_wait(self, now: float) -> None:
         """Measure the vendor's time to the first byte from now on."""
@@ -93,6 +93,8 @@ class RouteAttempt:
         """Return a whole reply for the caller, its usage and its number of characters."""
         if ask.dialect is Dialect.EMBEDDINGS:
             return read_vectors(self.vendor, body, ask)
+        if ask.dialect in ONE_SHOT:
+            return self._door.pass_whole(body, ask, reply_id, created)
         translator = self._translator(ask, reply_id, created)
         if translator is None:
             return self._door.pass_whole(body, ask, reply_id, created)

@@ -86,4 +86,6 @@ def cache_key(account_id: str, ask: Ask) -> bytes:
         raw = memoryview(ask.fields[name])
         digest.update(b"%d %s %d " % (len(name), name.encode(), len(raw)))
         digest.update(raw)
+    if ask.upload is not None:
+        digest.update(hashlib.sha256(ask.upload.data).digest())
     return digest.digest()

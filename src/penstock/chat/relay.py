@@ -43,6 +43,7 @@ from penstock.observability import metrics
 from penstock.offers.offer import ChatOffer, Offers, refuse_unpriced
 from penstock.offers.route import Route
 from penstock.upstream.exchange import Exchange
+from penstock.vendor_api.audio import Speaker, Transcriber
 from penstock.vendor_api.chat import ChatVendor
 from penstock.vendor_api.embeddings import Embedder
 from penstock.vendor_api.generation import Call, NotSent, NotStarted, Reply, ReplyLost
@@ -173,7 +174,7 @@ class Relay:
         most = Usage(ask.prompt * 4 // 3 + 16, tokens * ask.choices)
         ticket = settlement.ticket
         assert ticket is not None  # noqa: S101  a key with a budget is admitted first
-        cost = price.of(most)
+        cost = price.of_sound(ask.characters, ask.seconds).of(most)
         try:
             if not self._admission.try_hold(ticket, key, cost, now):
                 await self._admission.hold(ticket, key, cost, now)
@@ -225,7 +226,7 @@ class Relay:
         health = self.routes.health(route)
         probe = health.begin(account)
         leave = self._make_leave(route, vendor, health, account, has_alternatives=has_alternatives)
-        price = offer.price_of(route.vendor, settlement.created_at)
+        price = offer.price_for(ask, route.vendor, settlement.created_at)
         attempt = _begin_attempt(answer, prepared, route, vendor, price, leave)
         outcome = "canceled"
         try:
@@ -388,12 +389,25 @@ def _reply_id(answer: Answer) -> str:
 def _prepare(answer: Answer, vendor: ChatVendor, route: Route) -> tuple[Ask, Call]:
     """Return the request in a dialect that the vendor takes, and the call for it."""
     try:
-        if answer.ask.dialect is Dialect.EMBEDDINGS and isinstance(vendor, Embedder):
-            return answer.ask, vendor.embed(answer.ask, route.model)
+        if (call := _prepare_one_shot(answer.ask, vendor, route)) is not None:
+            return answer.ask, call
         request = answer.ask_for(vendor.dialect)
         return request, vendor.complete(request, route.model)
     except InvalidRequest as error:  # another vendor may support it
         raise TryNextRoute(error) from None
+
+
+def _prepare_one_shot(ask: Ask, vendor: ChatVendor, route: Route) -> Call | None:
+    """Return the call for a request that is no conversation; None if it is one, or the vendor cannot serve it."""
+    match ask.dialect:
+        case Dialect.EMBEDDINGS if isinstance(vendor, Embedder):
+            return vendor.embed(ask, route.model)
+        case Dialect.SPEECH if isinstance(vendor, Speaker):
+            return vendor.speak(ask, route.model)
+        case Dialect.TRANSCRIPTIONS if isinstance(vendor, Transcriber):
+            return vendor.transcribe(ask, route.model)
+        case _:
+            return None
 
 
 def _refuse(vendor: ChatVendor, incoming: "Incoming", body: bytes) -> _Refused:

@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec import structs
 
-from penstock.domain.chat import CONVERSATIONS, Ask, Dialect, Usage
+from penstock.domain.chat import CONVERSATIONS, ONE_SHOT, Ask, Usage
 
 HIDDEN_PROMPT_TOKENS: Final = 1_024
 """Tokens that a vendor may add to a prompt: its template and its own instructions."""
@@ -45,7 +45,7 @@ def limit_to_evidence(claim: Usage, ask: Ask, seen: int) -> Usage:
 
 
 def _most_asked(ask: Ask) -> int:
-    if ask.dialect is Dialect.EMBEDDINGS:
+    if ask.dialect in ONE_SHOT:
         return ask.size + HIDDEN_PROMPT_TOKENS  # nothing is attached to texts
     attached = DOCUMENT_TOKENS  # of a large body, whose messages are freed as soon as a vendor answers
     conversation = next((ask.fields[name] for name in CONVERSATIONS if name in ask.fields), None)

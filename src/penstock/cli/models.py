@@ -20,6 +20,8 @@ if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
 REQUESTS = {
     "chat": "POST /llm/chat/completions takes OpenAI's own request: see docs/chat.md.",
     "embedding": "POST /llm/embeddings takes OpenAI's own request: see docs/embeddings.md.",
+    "speech": "POST /llm/audio/speech takes OpenAI's own request: see docs/speech.md.",
+    "transcription": "POST /llm/audio/transcriptions takes OpenAI's own request: see docs/speech.md.",
 }
 """The endpoint of models whose params are a whole request, by kind."""
 

@@ -40,7 +40,7 @@ def pull_weights(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Files, or chat, 3d or video for all files of a kind; default: all that are not optional.",
+            help="Files, or chat, 3d, video or audio for all files of a kind; default: all that are not optional.",
         ),
     ] = None,
     *,

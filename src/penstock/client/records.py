@@ -69,6 +69,31 @@ class Attempt(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClipRecord(Record):
+    """One animation of a model."""
+
+    name: str = ""
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeshRecord(Record):
+    """Facts of a 3D model beside its faces and vertices. None is unknown."""
+
+    format: str = ""
+    size: tuple[float, ...] = several()
+    unit: str | None = None
+    has_uv: bool | None = None
+    is_watertight: bool | None = None
+    quads: int | None = None
+    materials: int | None = None
+    textures: int | None = None
+    skins: int | None = None
+    joints: int | None = None
+    clips: tuple[ClipRecord, ...] = many(ClipRecord)
+
+
+@dataclass(frozen=True, kw_only=True)
 class OutputRecord(Record):
     """One result of a job."""
 
@@ -84,6 +109,7 @@ class OutputRecord(Record):
     fps: float | None = None
     faces: int | None = None
     vertices: int | None = None
+    mesh: MeshRecord | None = one(MeshRecord)
     url: str = field(default="", repr=False)  # a signed link needs no key
     url_expires_at: datetime | None = moment()
 
@@ -123,6 +149,7 @@ class JobRecord(Record):
     client_ref: str | None = None
     metadata: Mapping[str, str] = pairs()
     batch_id: str | None = None
+    parents: tuple[str, ...] = several()
     request_id: str = ""
 
     def __hash__(self) -> int:
@@ -182,14 +209,16 @@ class Event(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class FileRecord(Record):
-    """An uploaded file. Pass it as a model's `file`."""
+    """An uploaded file. Pass it as a param that takes a file."""
 
     file_token: str = ""
+    kind: str = ""
     sha256: str = ""
     size: int = count_of_bytes()
     content_type: str = ""
     width: int | None = None
     height: int | None = None
+    duration_seconds: float | None = None
     name: str | None = None
     created_at: datetime | None = moment()
     expires_at: datetime | None = moment()

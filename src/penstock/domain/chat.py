@@ -18,6 +18,20 @@ class Dialect(StrEnum):
     MESSAGES = "messages"  # Anthropic's
     RESPONSES = "responses"  # OpenAI's newer one
     EMBEDDINGS = "embeddings"  # OpenAI's embeddings, which only vendors of embedding models take
+    SPEECH = "speech"  # OpenAI's speech, a text in and a sound out
+    TRANSCRIPTIONS = "transcriptions"  # OpenAI's transcriptions, a sound in and a text out
+
+
+ONE_SHOT: Final = frozenset({Dialect.EMBEDDINGS, Dialect.SPEECH, Dialect.TRANSCRIPTIONS})
+"""Dialects of requests that are no conversation. They have no translation, and their vendors answer at once."""
+
+
+class AudioUpload(msgspec.Struct, frozen=True):
+    """A sound file as a caller sent it."""
+
+    name: str
+    content_type: str
+    data: bytes
 
 
 class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: faster than a dataclass
@@ -43,6 +57,12 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     """Fields of the caller's dialect that a translation cannot express."""
     reply_id: str = ""
     """The id of a reply that is kept. Empty: it is made of the request's id, which callers may choose."""
+    characters: int = 0
+    """Characters to read aloud."""
+    upload: AudioUpload | None = None
+    """The sound to write down."""
+    seconds: float = 0.0
+    """Its length, once it was opened."""
     is_translated: bool = False
     """True if it came in another dialect: then fields that no chat client sends may be in it."""
 

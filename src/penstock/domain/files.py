@@ -1,4 +1,4 @@
-"""Input files: the accepted types and sizes, and the record of a stored file."""
+"""Files: the accepted types and sizes, the facts of 3D models, and the record of a stored file."""
 
 import io
 import re
@@ -6,7 +6,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Annotated, Literal
+from typing import IO, Annotated, Final, Literal
 
 import msgspec
 
@@ -30,6 +30,7 @@ ENDINGS = {
     "model/gltf-binary": "glb",
     "model/vnd.usdz+zip": "usdz",
     "application/x-fbx": "fbx",
+    "application/vnd.autodesk.fbx": "fbx",
     "video/quicktime": "mov",
     "audio/mpeg": "mp3",
     "audio/mp4": "m4a",
@@ -41,6 +42,47 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A number that a confined process reports: the store and every JSON reader can hold it."""
 Source = bytes | str | Path | IO[bytes]
 """A file to inspect: its bytes, its path, or an open file."""
+
+
+MeshFormat = Literal["glb", "obj", "stl", "fbx", "usdz"]
+MESH_TYPES: Final[dict[str, str]] = {
+    "glb": "model/gltf-binary",
+    "obj": "model/obj",
+    "stl": "model/stl",
+    "fbx": "application/vnd.autodesk.fbx",
+    "usdz": "model/vnd.usdz+zip",
+    "zip": "application/zip",
+}
+"""Content types by file extension. A `zip` holds an OBJ with its materials and textures."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clip:
+    """One animation of a model."""
+
+    name: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeshFacts:
+    """Facts of a 3D model beside its faces and vertices. None is unknown: the format hides it, or it is too large."""
+
+    format: MeshFormat
+    size: tuple[float, float, float] | None = None
+    """Width, height and depth of the box around it, along x, y and z, in the pose in which it is stored."""
+    unit: Literal["meter"] | None = None
+    """The unit of `size`; None for formats without one."""
+    has_uv: bool | None = None
+    """Whether all of its surface has texture coordinates."""
+    is_watertight: bool | None = None
+    """Whether each edge is shared by exactly two faces."""
+    quads: Count | None = None
+    materials: Count | None = None
+    textures: Count | None = None
+    skins: Count | None = None
+    joints: Count | None = None
+    clips: tuple[Clip, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from penstock.domain.budgets import Payer
-from penstock.domain.files import FileKind, StoredFile
+from penstock.domain.files import FileKind, MeshFacts, StoredFile
 from penstock.domain.prices import Price
 
 MARGIN_SECONDS: Final = 5.0
@@ -108,6 +108,7 @@ class Attempt:
     upstream_id: str | None = None
     operation: Mapping[str, Any] | None = None
     outcome: Outcome | None = None
+    result_id: str | None = None  # the vendor's id of the result, if it differs from that of the order
 
     @property
     def route(self) -> tuple[str, str]:
@@ -132,6 +133,8 @@ class Asset:
     fps: float | None = None
     faces: int | None = None
     vertices: int | None = None
+    mesh: MeshFacts | None = None
+    """Further facts of a 3D model; None in other outputs, and in jobs that are older than these facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,6 +325,13 @@ def succeed(job: Job, now: float, outputs: tuple[Asset, ...], warnings: tuple[st
         final=final,
         charged=None if final is None else bool(final),
     )
+
+
+def name_result(job: Job, result_id: str | None) -> Job:
+    """Return the job with the vendor's id of its result in the open attempt, for jobs that continue it."""
+    if result_id is None or job.attempt is None:
+        return job
+    return replace(job, attempts=(*job.attempts[:-1], replace(job.attempt, result_id=result_id)))
 
 
 def _settle(job: Job, outputs: tuple[Asset, ...]) -> int | None:

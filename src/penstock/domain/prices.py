@@ -190,6 +190,10 @@ class TokenPrice(BaseModel):
     output_per_million: Usd = 0
     reasoning_per_million: Usd | None = None
     per_request: Usd = 0
+    per_million_characters: Usd = 0
+    """Of text that is read aloud."""
+    per_minute: Usd = 0
+    """Of sound that is written down."""
 
     @property
     def cached(self) -> int:
@@ -221,6 +225,8 @@ class TokenPrice(BaseModel):
             "output_per_million": format_usd(self.output_per_million),
             "reasoning_per_million": format_usd(self.reasoning),
             "per_request": format_usd(self.per_request),
+            "per_million_characters": format_usd(self.per_million_characters),
+            "per_minute": format_usd(self.per_minute),
             "currency": "USD",
         }
 
@@ -235,8 +241,25 @@ class TokenPrice(BaseModel):
         parts = [f"{', '.join(f'{format_usd(amount)} {name}' for amount, name in rates)}, per million tokens"]
         if not any(amount for amount, _ in rates):
             parts = []
-        parts += [f"{format_usd(self.per_request)} per request"] if self.per_request else []
+        units = {
+            "request": self.per_request,
+            "million characters": self.per_million_characters,
+            "minute": self.per_minute,
+        }
+        parts += [f"{format_usd(amount)} per {unit}" for unit, amount in units.items() if amount]
         return f"USD {' + '.join(parts)}" if parts else "free"
+
+    def of_sound(self, characters: int, seconds: float) -> "TokenPrice":
+        """Return the price of a request with so many characters to read aloud, or seconds to write down.
+
+        Both are known before the vendor is called, so they become a part of `per_request`.
+        """
+        if not (self.per_million_characters or self.per_minute):
+            return self
+        spoken = -(-characters * self.per_million_characters // 1_000_000)
+        heard = math.ceil(min(seconds, MAX_SECONDS) * self.per_minute / 60)
+        total = min(MOST, self.per_request + spoken + heard)
+        return self.model_copy(update={"per_request": total, "per_million_characters": 0, "per_minute": 0})
 
     def of(self, usage: Usage) -> int:
         """Return the cost of an answer with this usage, rounded up to 10⁻⁹ USD."""
@@ -392,6 +415,8 @@ def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
         "output_per_million": max(price.output_per_million for price in known),
         "reasoning_per_million": max(price.reasoning for price in known),
         "per_request": max(price.per_request for price in known),
+        "per_million_characters": max(price.per_million_characters for price in known),
+        "per_minute": max(price.per_minute for price in known),
     }
     return known[0].model_copy(update=most)
 
@@ -403,4 +428,10 @@ def token_ceiling(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
         return None
     into = max(most.input_per_million, most.cached, most.cache_write, most.cache_write_1h)
     out = max(most.output_per_million, most.reasoning)
-    return TokenPrice.model_construct(input_per_million=into, output_per_million=out, per_request=most.per_request)
+    return TokenPrice.model_construct(
+        input_per_million=into,
+        output_per_million=out,
+        per_request=most.per_request,
+        per_million_characters=most.per_million_characters,
+        per_minute=most.per_minute,
+    )

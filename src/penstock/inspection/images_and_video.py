@@ -31,6 +31,8 @@ _PYAV = ("av", "av.logging", "av.subtitles.stream")
 LIBRARIES = {"inspect_image": _PILLOW, "inspect_picture": _PILLOW, "inspect_video": _PYAV}
 """Modules that each function imports; the child loads them first, as a confined process may not."""
 MAX_VIDEO_SIDE = 8192
+MAX_PICTURE_BYTES = 128 * 1024 * 1024
+"""Upper bound of a vendor's picture: a PNG of the largest size that is hard to compress."""
 MAX_FRAMES = 216_000
 """An hour of 60 frames a second."""
 RATIO_TOLERANCE = 0.01
@@ -64,14 +66,14 @@ def inspect_image(source: Source) -> ImageFacts:
 
 
 def inspect_picture(source: Source) -> ImageFacts:
-    """Describe a vendor's preview picture after decoding all of it."""
+    """Describe a vendor's picture after decoding all of it."""
     with opened(source) as file:
-        if (size := size_of(file)) > MAX_FILE_BYTES:
-            raise BadOutput(f"The output has {size} bytes; at most {MAX_FILE_BYTES} are allowed.")
+        if (size := size_of(file)) > MAX_PICTURE_BYTES:
+            raise BadOutput(f"The output has {size} bytes; at most {MAX_PICTURE_BYTES} are allowed.")
         try:
             return _decode_image(file, smallest=1)
         except ValueError as error:
-            raise BadOutput(f"The preview is unusable. {error}") from error
+            raise BadOutput(f"The picture is unusable. {error}") from error
 
 
 def _decode_image(file: IO[bytes], smallest: int) -> ImageFacts:

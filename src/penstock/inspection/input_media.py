@@ -5,8 +5,8 @@ from typing import IO, TYPE_CHECKING, Final
 
 from penstock.domain.files import InputFacts, Source, opened
 from penstock.domain.job_errors import BadOutput, FileUnreadable
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import MAX_VIDEO_SIDE
+from penstock.inspection.models import inspect_model
 
 if TYPE_CHECKING:  # PyAV is imported where it is used: a child that does not need it does not load it
     from av.container import InputContainer
@@ -24,6 +24,7 @@ SOUND_TYPES: Final = {
     "wav": "audio/wav",
     "flac": "audio/flac",
     "ogg": "audio/ogg",
+    "aac": "audio/aac",
     "mov,mp4,m4a,3gp,3g2,mj2": "audio/mp4",
     "matroska,webm": "audio/webm",
 }
@@ -83,6 +84,7 @@ def _read_film(container: "InputContainer", head: bytes) -> InputFacts:
         )
     context.options = {"max_pixels": str(MAX_VIDEO_SIDE**2)}
     context.skip_frame = "NONKEY"
+    context.thread_count = 1  # the process that opens callers' files may have no threads
     seconds = _read_packets(container, stream)
     if seconds > MAX_FILM_SECONDS:
         raise FileUnreadable(f"The film is {seconds:.0f} seconds long; at most {MAX_FILM_SECONDS} are allowed.")
@@ -106,9 +108,10 @@ def _read_sound(container: "InputContainer", head: bytes) -> InputFacts:
     del head
     content_type = SOUND_TYPES.get(container.format.name)
     if content_type is None or not container.streams.audio:
-        raise FileUnreadable("The file is not an MP3, WAV, FLAC, Ogg, M4A or WebM sound; only these are allowed.")
-    seconds = 0.0
-    for frame in container.decode(container.streams.audio[0]):
+        raise FileUnreadable("The file is not an MP3, WAV, FLAC, Ogg, AAC, M4A or WebM sound; only these are allowed.")
+    seconds, stream = 0.0, container.streams.audio[0]
+    stream.codec_context.thread_count = 1
+    for frame in container.decode(stream):
         seconds += frame.samples / frame.sample_rate
         if seconds > MAX_SOUND_SECONDS:
             raise FileUnreadable(f"The sound is longer than {MAX_SOUND_SECONDS} seconds, the most that is allowed.")

@@ -1,33 +1,53 @@
 """Download a finished job's outputs, open them, check them against the request, and only then keep them."""
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from penstock.catalog.model import Expectation
+from penstock.domain.files import MESH_TYPES, ImageFacts, MeshFacts
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.domain.jobs import Asset, Job
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
+from penstock.inspection.input_media import inspect_sound
+from penstock.inspection.models import inspect_model
+from penstock.inspection.texts import inspect_text
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
-from penstock.vendor_api.generation import GenerationVendor, Kind, Output, Role
+from penstock.vendor_api.generation import Done, GenerationVendor, KeptReply, Kind, Output, Role
 
+KEPT: Final = "kept"
+"""The field of an operation with a result that came with the vendor's reply."""
 PREVIEW_TIMEOUT_SECONDS: Final = 60.0
 """Seconds that a preview may take: the paid result waits no longer for it."""
 STORE_RETRY_SECONDS: Final = (1, 2, 4, 8)
 """Pauses between attempts to store an output. After the last attempt it is dropped, and downloaded again later."""
+RATIO_TOLERANCE: Final = 0.06
+"""Tolerance for a picture's ratio: vendors round its sides to multiples of 16 or more."""
 CONTENT_TYPES: Final = {
-    "glb": "model/gltf-binary",
+    **MESH_TYPES,
     "mp4": "video/mp4",
     "png": "image/png",
     "jpeg": "image/jpeg",
     "webp": "image/webp",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "aac": "audio/aac",
+    "m4a": "audio/mp4",
+    "weba": "audio/webm",
+    "json": "application/json",
+    "txt": "text/plain; charset=utf-8",
+    "srt": "application/x-subrip",
+    "vtt": "text/vtt",
 }
+EXTENSIONS: Final = {content_type: extension for extension, content_type in CONTENT_TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +56,22 @@ class Collected:
 
     outputs: tuple[Asset, ...]
     warnings: tuple[str, ...]
+
+
+def kept_result(operation: Mapping[str, Any]) -> Done | None:
+    """Return the result that came with the vendor's reply to the order; None for an order to poll."""
+    if KEPT not in operation:
+        return None
+    kept = operation[KEPT]
+    outputs = [Output(Kind(one["kind"]), Role(one["role"]), KeptReply(one["key"])) for one in kept["outputs"]]
+    expected = None if kept["expected"] is None else Expectation(**kept["expected"])
+    return Done(tuple(outputs), tuple(kept["warnings"]), kept["seed"], expected)
+
+
+def keep_result(result: Done, outputs: list[dict[str, str]]) -> dict[str, Any]:
+    """Return the operation of an order whose result is stored already, for `kept_result`."""
+    expected = None if result.expected is None else asdict(result.expected)
+    return {KEPT: {"outputs": outputs, "warnings": result.warnings, "seed": result.seed, "expected": expected}}
 
 
 class Collection:
@@ -69,18 +105,42 @@ class Collection:
             raise BadOutput("The vendor delivered a preview but no result.")
         return Collected(tuple(collected), tuple(warnings))
 
+    async def keep_reply(
+        self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], reference: str
+    ) -> list[dict[str, str]]:
+        """Store the outputs that came with a vendor's reply, as they are. Return where they lie, for `kept_outputs`."""
+        kept: list[dict[str, str]] = []
+        for number, output in enumerate(outputs):
+            async with self._exchange.download(job.vendor, vendor, output.download) as chunks:
+                key = await self._assets.keep_reply(job.id, f"{reference}-{number}", chunks)
+            kept.append({"kind": output.kind.value, "role": output.role.value, "key": key})
+        return kept
+
+    async def drop_reply(self, outputs: tuple[Output, ...]) -> None:
+        """Delete the stored reply of a delivered job; what is left is removed with the job."""
+        for output in outputs:
+            if isinstance(output.download, KeptReply):
+                with suppress(StorageUnavailable):
+                    await self._assets.remove_reply(output.download.key)
+
     async def _collect_one(
         self, job: Job, vendor: GenerationVendor, output: Output, number: int, expected: Expectation
     ) -> tuple[Asset, tuple[str, ...]]:
-        async with (
-            self._exchange.download(job.vendor, vendor, output.download) as chunks,
-            self._assets.land(chunks) as landed,
-        ):
+        async with self._open(job, vendor, output) as chunks, self._assets.land(chunks) as landed:
             facts, extension = await self._inspect(job.account_id, output, landed, expected)
             remarks: tuple[str, ...] = facts.pop("warnings", ())
             asset = _asset(output, number, landed, facts, extension)
             await self._keep(job.id, asset, landed)
         return asset, remarks
+
+    @asynccontextmanager
+    async def _open(self, job: Job, vendor: GenerationVendor, output: Output) -> AsyncGenerator[AsyncIterator[bytes]]:
+        """Yield the bytes of an output: from our own storage if it came with the vendor's reply."""
+        if isinstance(output.download, KeptReply):
+            yield await self._assets.open_reply(output.download.key)
+            return
+        async with self._exchange.download(job.vendor, vendor, output.download) as chunks:
+            yield chunks
 
     async def _keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
         """Store a downloaded output, with retries: its URL may work only once."""
@@ -99,16 +159,23 @@ class Collection:
         try:
             match output.kind:
                 case Kind.MODEL:
-                    model = await self._process_pool.insist(account_id, inspect_model, path, expected.face_limit)
-                    return _fields(model), "glb"
+                    order = (expected.face_limit, expected.formats)
+                    model = await self._process_pool.insist(account_id, inspect_model, path, *order)
+                    _check_parts(model.mesh, expected)
+                    return _fields(model), model.extension
                 case Kind.VIDEO:
                     size = (expected.width, expected.height, expected.seconds)
                     return _fields(await self._process_pool.insist(account_id, inspect_video, path, *size)), "mp4"
                 case Kind.IMAGE:
                     picture = await self._process_pool.insist(account_id, inspect_picture, path)
-                    return {"width": picture.width, "height": picture.height}, picture.content_type.split("/")[1]
-                case Kind.AUDIO | Kind.TEXT:
-                    raise BadOutput("Outputs of this kind cannot be opened here.")
+                    remarks = _compare_picture(picture, expected) if output.role is Role.PRIMARY else ()
+                    facts = {"width": picture.width, "height": picture.height, "warnings": remarks}
+                    return facts, picture.content_type.split("/")[1]
+                case Kind.AUDIO:
+                    sound = await self._process_pool.insist(account_id, inspect_sound, path)
+                    return {"duration_seconds": sound.duration_seconds}, EXTENSIONS[sound.content_type]
+                case Kind.TEXT:
+                    return {}, (await self._process_pool.insist(account_id, inspect_text, path)).extension
         except (WorkFailed, FileUnreadable) as error:
             raise _explain(error, output) from error
 
@@ -124,9 +191,31 @@ def _explain(error: WorkFailed | FileUnreadable, output: Output) -> BadOutput | 
     return BadOutput("The output could not be opened.")
 
 
+def _check_parts(mesh: MeshFacts, expected: Expectation) -> None:
+    """Raise `BadOutput` if the model certainly lacks a part that was asked for."""
+    if "skeleton" in expected.parts and mesh.joints == 0:
+        raise BadOutput("The model has no skeleton, which was asked for.")
+    if "clip" in expected.parts and mesh.joints is not None and not mesh.clips:
+        raise BadOutput("The model has no animation, which was asked for.")
+
+
+def _compare_picture(found: ImageFacts, expected: Expectation) -> tuple[str, ...]:
+    """Return a warning for each difference from the request; a picture that differs is still worth having."""
+    remarks: list[str] = []
+    size = f"{found.width} x {found.height}"
+    if expected.width and expected.height and (found.width, found.height) != (expected.width, expected.height):
+        remarks.append(f"The picture is {size}; {expected.width} x {expected.height} was asked for.")
+    elif expected.ratio and abs(found.width / (found.height * expected.ratio) - 1) > RATIO_TOLERANCE:
+        remarks.append(f"The picture is {size}, which is not the ratio that was asked for.")
+    made = found.content_type.removeprefix("image/")
+    if expected.picture_type and made != expected.picture_type:
+        remarks.append(f"The picture is {made}; {expected.picture_type} was asked for.")
+    return tuple(remarks)
+
+
 def _fields(facts: object) -> dict[str, Any]:
     """Return the facts that an asset shows. Its other fields stay None."""
-    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "warnings")
+    names = ("width", "height", "duration_seconds", "fps", "faces", "vertices", "mesh", "warnings")
     return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
 
 

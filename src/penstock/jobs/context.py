@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from penstock.domain import jobs
+from penstock.domain.files import StoredFile
 from penstock.domain.jobs import Attempt, Claim, Job, State
 from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
@@ -90,12 +91,15 @@ class JobContext:
             attempt.reference,
             attempt.model,
             self.job.params,
-            self.job.file,
+            self.job.file and _known_to(self.job.file, attempt),
             recipe,
             webhook,
             attempt.started_at,
             self.services.clock(),
-            self.job.files,
+            {path: _known_to(file, attempt) for path, file in self.job.files.items()},
+            attempt.vendor,
+            attempt.credential,
+            self.job.model,
         )
 
     async def drive(self, verb: str, flow: Flow[T]) -> T:
@@ -184,3 +188,10 @@ class JobContext:
         self.failures = 0
         self.polled_at = self.services.steady()
         self.poll_at = self.polled_at + self.vendor.options.poll_seconds
+
+
+def _known_to(file: StoredFile, attempt: Attempt) -> StoredFile:
+    """Return the file without its origin, unless it is an output of the attempt's vendor and credential."""
+    origin = file.origin
+    is_own = origin is not None and (origin.vendor, origin.credential) == (attempt.vendor, attempt.credential)
+    return file if is_own else replace(file, origin=None)

@@ -14,17 +14,21 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Attempt, Job, Outcome, Phase, State
 from penstock.errors import StoreUnavailable
+from penstock.jobs.collection import keep_result
 from penstock.jobs.context import HandedOver, JobContext, RunnerServices
 from penstock.observability import metrics
 from penstock.offers.offer import credential_id
+from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
     Failed,
+    Finished,
     GenerationVendor,
     InDoubt,
     LookupUnsupported,
+    NoPublicUrl,
     NotSent,
     Refused,
     ReplyLost,
@@ -115,19 +119,24 @@ class OrderPlacement:
         else:
             await self._handle_answer(attempt, answer)
 
-    async def _place(self, vendor: GenerationVendor, attempt: Attempt) -> Accepted | Refused | Failed:
+    async def _place(self, vendor: GenerationVendor, attempt: Attempt) -> Accepted | Finished | Refused | Failed:
         """Make the vendor's calls, and write an accepted order down immediately."""
         flow = vendor.submit(self.context.make_order(attempt))
-        answer = await self.services.exchange.drive(
-            self.job.vendor,
-            vendor,
-            "submit",
-            flow,
-            before_paying=lambda: self._write_intent(attempt),
-            be_sure=self._be_sure,
-        )
+        try:
+            answer = await self.services.exchange.drive(
+                self.job.vendor,
+                vendor,
+                "submit",
+                flow,
+                before_paying=lambda: self._write_intent(attempt),
+                be_sure=self._be_sure,
+            )
+        except NoPublicUrl as error:  # another route may need no link
+            return Failed(UpstreamUnavailable(str(error)))
         if isinstance(answer, Accepted):
             await self._record_accepted(answer)
+        elif isinstance(answer, Finished):
+            await self._record_finished(vendor, attempt, answer)
         return answer
 
     async def _write_intent(self, attempt: Attempt) -> None:
@@ -147,10 +156,10 @@ class OrderPlacement:
         if not self.services.is_sure(self.context.claim):
             raise InDoubt
 
-    async def _handle_answer(self, attempt: Attempt, answer: Accepted | Refused | Failed) -> None:
+    async def _handle_answer(self, attempt: Attempt, answer: Accepted | Finished | Refused | Failed) -> None:
         """Retry an order that the vendor refused, on another route if there is one, or raise its error."""
         match answer:
-            case Accepted():
+            case Accepted() | Finished():
                 pass  # written down already
             case Refused(retry_after):
                 await self._try_next_route(attempt, Outcome.REFUSED)
@@ -173,6 +182,22 @@ class OrderPlacement:
             except StoreUnavailable:  # the one answer that must not be lost is kept until it can be written
                 await asyncio.sleep(1)
         self.context.schedule_first_poll()
+
+    async def _record_finished(self, vendor: GenerationVendor, attempt: Attempt, answer: Finished) -> None:
+        """Store a result that came with the reply, then write that the order was accepted: the vendor keeps nothing.
+
+        A crash before both is a lost answer. The bytes come first, so that a row never names what is not there.
+        """
+        while True:
+            try:
+                outputs = answer.result.outputs
+                kept = await self.services.collection.keep_reply(self.job, vendor, outputs, attempt.reference)
+                break
+            except StorageUnavailable:
+                await asyncio.sleep(1)
+        operation = keep_result(answer.result, kept)
+        await self._record_accepted(Accepted(answer.upstream_id, operation, answer.warnings))
+        self.context.poll_at = 0.0
 
     def _attach_order(self, job: Job, answer: Accepted) -> Job:
         """Return the job with the accepted order in its open attempt."""

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict  # pydantic cannot read typing's own on 
 
 from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.events import Event
-from penstock.domain.files import StoredFile
+from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
 from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
 from penstock.domain.money import format_usd
@@ -66,6 +66,31 @@ class JobErrorBody(ErrorBody):
     upstream: UpstreamShape | None
 
 
+class ClipShape(TypedDict):
+    """One animation of a model."""
+
+    name: str
+    seconds: float
+
+
+class MeshShape(TypedDict):
+    """Facts of a 3D model beside its faces and vertices. Null is unknown, as in a format that stays sealed."""
+
+    format: Annotated[str, _described_as(MeshFormat)]
+    size: Annotated[
+        tuple[float, float, float] | None, Field(description="width, height and depth: the box along x, y and z")
+    ]
+    unit: Annotated[str | None, Field(description="unit of `size`: `meter`, or null in a format without one")]
+    has_uv: Annotated[bool | None, Field(description="whether all of it has texture coordinates")]
+    is_watertight: Annotated[bool | None, Field(description="whether each edge is shared by exactly two faces")]
+    quads: int | None
+    materials: int | None
+    textures: int | None
+    skins: int | None
+    joints: Annotated[int | None, Field(description="joints of its skeletons")]
+    clips: Annotated[list[ClipShape], Field(description="animations")]
+
+
 class OutputShape(TypedDict):
     """One result; `url` is a signed link that needs no key until `url_expires_at`."""
 
@@ -81,6 +106,7 @@ class OutputShape(TypedDict):
     fps: float | None
     faces: int | None
     vertices: int | None
+    mesh: MeshShape | None
     url: str
     url_expires_at: Moment
 
@@ -269,9 +295,26 @@ class RecordBuilder:
             "fps": asset.fps,
             "faces": asset.faces,
             "vertices": asset.vertices,
+            "mesh": None if asset.mesh is None else _mesh(asset.mesh),
             "url": f"{link}?expires={expires}&signature={self.sign(asset.id, expires)}",
             "url_expires_at": timestamp(expires),
         }
+
+
+def _mesh(mesh: MeshFacts) -> MeshShape:
+    return {
+        "format": mesh.format,
+        "size": mesh.size,
+        "unit": mesh.unit,
+        "has_uv": mesh.has_uv,
+        "is_watertight": mesh.is_watertight,
+        "quads": mesh.quads,
+        "materials": mesh.materials,
+        "textures": mesh.textures,
+        "skins": mesh.skins,
+        "joints": mesh.joints,
+        "clips": [{"name": clip.name, "seconds": clip.seconds} for clip in mesh.clips],
+    }
 
 
 def _attempt(attempt: Attempt) -> AttemptShape:

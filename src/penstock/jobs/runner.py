@@ -24,6 +24,7 @@ from penstock.domain.job_errors import (
 )
 from penstock.domain.jobs import Claim, Job, Outcome, Phase, State
 from penstock.errors import StoreUnavailable
+from penstock.jobs.collection import kept_result
 from penstock.jobs.context import MAX_BACKOFF_SECONDS, HandedOver, JobContext, RunnerServices
 from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.quarantine import MAX_DEATHS
@@ -199,7 +200,9 @@ class JobRun:
             self.context.poll_at = 0.0
         try:
             async with asyncio.timeout(self.context.seconds_left()):
-                answer = await self.services.polling.poll(self.job.vendor, self.context.vendor, operation)
+                answer = kept_result(operation)
+                if answer is None:
+                    answer = await self.services.polling.poll(self.job.vendor, self.context.vendor, operation)
                 await self._handle_status(answer)
             self.context.failures = 0
         except TROUBLE as error:
@@ -298,9 +301,11 @@ class JobRun:
 
         def change(job: Job) -> Job:
             job = replace(job, seed=job.seed if answer.seed is None else answer.seed)
+            job = jobs.name_result(job, answer.result_id)
             return jobs.succeed(job, now, collected.outputs, (*warnings, *collected.warnings))
 
         await self.context.deliver(change, now)
+        await self.services.collection.drop_reply(answer.outputs)
 
     # -- the end
 

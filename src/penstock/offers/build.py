@@ -21,6 +21,7 @@ from penstock.settings.tables import ModelEntry, Settings
 from penstock.settings.values import BUILT_IN
 from penstock.upstream.redaction import Redactor, find_hosts
 from penstock.upstream.schema_discovery import find_schema
+from penstock.vendor_api.audio import Speaker, Transcriber
 from penstock.vendor_api.chat import ChatOptions, ChatVendor
 from penstock.vendor_api.embeddings import Embedder
 from penstock.vendor_api.generation import GenerationVendor, ServedModel, VendorFolders
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 VENDORS_OWN: Final = "vendor"
 NOT_INSTALLED: Final = "they are not installed"
 INSTALL_ENGINES: Final = "Install a Penstock that has them, or route its models to another vendor."
+USES: Final[Mapping[TextKind, type]] = {"embedding": Embedder, "speech": Speaker, "transcription": Transcriber}
+"""Kinds of models that chat vendors may run besides those of chat, with the methods that it takes."""
 OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
@@ -162,12 +165,21 @@ def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:
 
 def _list_models(vendor: Vendor) -> Sequence[str]:
     if is_chat(vendor):
-        return (*vendor.models, *_embedding_models(vendor))
+        return (*vendor.models, *(model for kind in USES for model in _models_for(vendor, kind)))
     return [served.model.id for served in _served(vendor)]
 
 
-def _embedding_models(vendor: ChatVendor) -> Sequence[str]:
-    return vendor.embedding_models if isinstance(vendor, Embedder) else ()
+def _models_for(vendor: ChatVendor, kind: TextKind) -> Sequence[str]:
+    """Return the vendor's own models of a kind other than chat."""
+    match kind:
+        case "embedding":
+            return vendor.embedding_models if isinstance(vendor, Embedder) else ()
+        case "speech":
+            return vendor.speech_models if isinstance(vendor, Speaker) else ()
+        case "transcription":
+            return vendor.transcription_models if isinstance(vendor, Transcriber) else ()
+        case "chat":
+            return vendor.models
 
 
 def _served(vendor: Vendor | None) -> Sequence[ServedModel]:
@@ -179,11 +191,13 @@ def _find_text_kind(
 ) -> TextKind | None:
     """Return the kind of a chat or embedding model, by its `kind` or else by its vendors; None for all others."""
     if entry.kind is not None:
-        return entry.kind if entry.kind in ("chat", "embedding") else None
+        return next((kind for kind in ("chat", *USES) if kind == entry.kind), None)
     if entry.id in known or any(route.vendor not in chat_vendors for route in entry.routes):
         return None
-    embeds = (route.model in _embedding_models(chat_vendors[route.vendor]) for route in entry.routes)
-    return "embedding" if any(embeds) else "chat"
+    for kind in USES:
+        if any(route.model in _models_for(chat_vendors[route.vendor], kind) for route in entry.routes):
+            return kind
+    return "chat"
 
 
 def _named(entry: ModelEntry) -> set[str]:
@@ -219,12 +233,12 @@ def _build_chat_offer(
 
 
 def _runs(vendor: Vendor, kind: TextKind) -> bool:
-    """Return whether a vendor runs models of this kind. One that lists only embedding models does not chat."""
+    """Return whether a vendor runs models of this kind. One that lists only models for other uses does not chat."""
     if not is_chat(vendor):
         return False
-    if kind == "embedding":
-        return isinstance(vendor, Embedder)
-    return bool(vendor.models) or not _embedding_models(vendor)
+    if kind != "chat":
+        return isinstance(vendor, USES[kind])
+    return bool(vendor.models) or not any(_models_for(vendor, use) for use in USES)
 
 
 def _own_price(entry: ModelEntry, index: int, kind: str, settings: Settings, form: type[P]) -> P | None:

@@ -7,6 +7,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import unknown_name
+from penstock.domain.chat import Ask, Dialect
 from penstock.domain.jobs import Attempt
 from penstock.domain.prices import (
     Price,
@@ -24,9 +25,20 @@ from penstock.upstream.redaction import Redactor
 from penstock.vendor_api.chat import AboutModel, ChatVendor
 from penstock.vendor_api.generation import GenerationVendor
 
-TextKind: TypeAlias = Literal["chat", "embedding"]
-"""The kinds of models that are priced by tokens and answer at once."""
-TEXT_PATHS: Final[Mapping[TextKind, str]] = {"chat": "/llm/chat/completions", "embedding": "/llm/embeddings"}
+TextKind: TypeAlias = Literal["chat", "embedding", "speech", "transcription"]
+"""The kinds of models that have an endpoint of their own and answer at once."""
+TEXT_PATHS: Final[Mapping[TextKind, str]] = {
+    "chat": "/llm/chat/completions",
+    "embedding": "/llm/embeddings",
+    "speech": "/llm/audio/speech",
+    "transcription": "/llm/audio/transcriptions",
+}
+TEXT_KINDS: Final[Mapping[Dialect, TextKind]] = {
+    Dialect.EMBEDDINGS: "embedding",
+    Dialect.SPEECH: "speech",
+    Dialect.TRANSCRIPTIONS: "transcription",
+}
+"""By dialect of a request: the kind of model that serves it. All other dialects are for chat."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +149,11 @@ class ChatOffer:
         """Return a vendor's price per token; None if it is unknown."""
         schedule = self.prices.get(vendor)
         return None if schedule is None else schedule.at(now)
+
+    def price_for(self, ask: Ask, vendor: str, now: float) -> TokenPrice | None:
+        """Return a vendor's price of one request, with its sound in `per_request`; None if it is unknown."""
+        price = self.price_of(vendor, now)
+        return price and price.of_sound(ask.characters, ask.seconds)
 
     def ceiling_price(self, now: float) -> TokenPrice | None:
         """Return the price that no vendor exceeds; None if one vendor's price is unknown."""

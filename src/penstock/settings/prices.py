@@ -17,11 +17,23 @@ _RFC_3339 = re.compile(
 )
 
 
+OF_REQUESTS = frozenset({"per_request", "per_million_characters", "per_minute"})
+"""Parts of a price that only models with an endpoint of their own have."""
+TEXT_NAMES = {
+    "chat": "a chat model",
+    "embedding": "an embedding model",
+    "speech": "a speech model",
+    "transcription": "a transcription model",
+}
+FITTING = {"per_million_characters": "speech", "per_minute": "transcription"}
+"""By part of a price: the only kind of model that it fits."""
+
+
 def _price_kind(value: Any) -> str:
     if isinstance(value, BaseModel):
         return "<chat>" if isinstance(value, TokenPrice) else "<media>"
     names = cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else ()
-    of_chat = any(name.endswith("_per_million") or name == "per_request" for name in names)
+    of_chat = any(name.endswith("_per_million") or name in OF_REQUESTS for name in names)
     return "<chat>" if of_chat else "<media>"
 
 
@@ -123,10 +135,14 @@ class PriceList:
 
 def misfit(price: Price | TokenPrice, kind: str) -> tuple[str, str] | None:
     """Return why a price does not fit a model of this kind, and what to do; None if it fits."""
-    if kind in ("chat", "embedding"):
-        wanted = ", ".join(TokenPrice.model_fields)
-        name = "a chat model" if kind == "chat" else "an embedding model"
-        return None if isinstance(price, TokenPrice) else (f"is not the price of {name}", f"Use {wanted}.")
+    if kind in TEXT_NAMES:
+        wanted = ", ".join(name for name in TokenPrice.model_fields if FITTING.get(name, kind) == kind)
+        if not isinstance(price, TokenPrice):
+            return f"is not the price of {TEXT_NAMES[kind]}", f"Use {wanted}."
+        for name, fitting in FITTING.items():
+            if getattr(price, name) and kind != fitting:
+                return f"`{name}` is for models of kind {fitting}, and this one is of kind {kind}", f"Use {wanted}."
+        return None
     if isinstance(price, TokenPrice):
         wanted = "per_job, per_second, per_image, per_thousand_faces, per_job_if"
         return "is not the price of a media model", f"Use {wanted}."

@@ -217,7 +217,7 @@ class ModelEntry(Table):
     id: str = Field(
         pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]*$", description="the name by which callers ask for the model"
     )
-    kind: Literal["chat", "embedding", "3d", "video", "image", "audio"] | None = Field(
+    kind: Literal["chat", "embedding", "speech", "transcription", "3d", "video", "image", "audio"] | None = Field(
         default=None, description="what it makes"
     )
     vendor: DeclaredVendor | None = Field(default=None, description="the one vendor that runs it")

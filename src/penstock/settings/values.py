@@ -16,10 +16,12 @@ from penstock.settings.sources import make_absolute
 BUILT_IN: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
         "embedded": {"type": "embedded"},
+        "hibari": {"type": "hibari"},
         "local": {"type": "local"},
         "local_large": {"type": "local", "gguf": "qwen2.5-coder-1.5b.gguf"},
         "minilm": {"type": "minilm"},
         "sim": {"type": "sim"},
+        "whisper": {"type": "whisper"},
     }
 )
 """Vendors that need no account and no table. The first that can runs each model that no configured vendor serves."""

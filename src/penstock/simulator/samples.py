@@ -101,6 +101,15 @@ def make_preview(seed: int, width: int = 512, height: int = 512) -> bytes:
     return encode_png(picture.resize((width, height), Image.Resampling.LANCZOS))
 
 
+def make_picture(seed: int, width: int, height: int, file_type: str) -> bytes:
+    """Return the gem's picture as a `png`, `jpeg` or `webp` of this size."""
+    with Image.open(io.BytesIO(make_preview(seed % 8))) as gem:
+        fitted = ImageOps.fit(gem, (width, height))
+    buffer = io.BytesIO()
+    fitted.save(buffer, file_type.upper())
+    return buffer.getvalue()
+
+
 def make_video(width: int, height: int, seconds: int, seed: int) -> bytes:
     """Return an MP4 of a test card: colour bars, a scrolling ramp, and a bright band that sweeps over both once."""
     with tempfile.TemporaryDirectory() as folder:

@@ -198,7 +198,10 @@ class Simulator:
             return samples.make_preview(seed % 8)
         if ending == "wrong_size":
             result = result | {"width": 640, "height": 480, "face_limit": (result.get("face_limit") or 1000) * 4}
-        if result["kind"] == "model":
+        if result["kind"] == "image":
+            number = int(name.removeprefix("primary") or 0)
+            data = samples.make_picture(seed + number, result["width"], result["height"], result["format"])
+        elif result["kind"] == "model":
             data = samples.make_model(seed, result.get("face_limit"), result.get("texture", True))
         else:
             data = self._video(result["width"], result["height"], result["seconds"])
@@ -238,10 +241,11 @@ def _standing(order: dict[str, Any], now: float) -> dict[str, Any]:
 
 
 def _outputs(order: dict[str, Any]) -> list[dict[str, str]]:
-    kind = order["result"]["kind"]
-    outputs = [{"kind": kind, "role": "primary", "path": f"/orders/{order['id']}/outputs/primary"}]
+    kind, place = order["result"]["kind"], f"/orders/{order['id']}/outputs"
+    names = ["primary", *(f"primary{number}" for number in range(1, order["result"].get("count", 1)))]
+    outputs = [{"kind": kind, "role": "primary", "path": f"{place}/{name}"} for name in names]
     if kind == "model":
-        outputs.append({"kind": "image", "role": "preview", "path": f"/orders/{order['id']}/outputs/preview"})
+        outputs.append({"kind": "image", "role": "preview", "path": f"{place}/preview"})
     return outputs
 
 

@@ -166,6 +166,29 @@ class Assets:
             await self._put(key, landed.path, attributes, part=PART, at_once=MAX_PARTS)
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
 
+    # -- results that came with a vendor's reply, until they are checked
+
+    async def keep_reply(self, job_id: str, name: str, chunks: AsyncIterator[bytes]) -> str:
+        """Store a result as it came, and return its key; it is removed with the job's outputs at the latest."""
+        async with self.land(chunks) as landed, self._uploads:
+            key = f"assets/{job_id}/reply-{name}"
+            await self._put(key, landed.path, part=PART, at_once=MAX_PARTS)
+        return key
+
+    async def open_reply(self, key: str) -> AsyncIterator[bytes]:
+        """Return the bytes of a stored result."""
+        try:
+            with reached():
+                result = await obstore.get_async(self._storage.bulk, key)
+        except FileNotFoundError:
+            raise BadOutput("The vendor's reply is no longer in our storage.", retryable=False) from None
+        return _stream(result.stream(min_chunk_size=CHUNK))
+
+    async def remove_reply(self, key: str) -> None:
+        """Delete a stored result."""
+        with suppress(FileNotFoundError), reached():
+            await obstore.delete_async(self._storage.quick, key)
+
     async def _put(
         self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, part: int, at_once: int
     ) -> None:

@@ -32,6 +32,8 @@ from penstock.vendor_api.generation import (
     Flow,
     GenerationVendor,
     InProcessUpstream,
+    KeptReply,
+    NoPublicUrl,
     NotSent,
     NotStarted,
     Reply,
@@ -50,6 +52,7 @@ MAX_REPLY_BYTES = 128 * 1024 * 1024  # some vendors put a whole video into a JSO
 CHUNK_BYTES = 1 << 18
 OTHER_SCHEME = re.compile(r"(?!https?:)[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 """The start of an address that is neither HTTP nor HTTPS."""
+NO_PUBLIC_URL = "This vendor fetches files itself: set `server.public_url` to an address that it can reach."
 MAX_STARTS = 3
 """Starts of a server of our own for one chat request."""
 MAX_EXIT_CHECKS = 500
@@ -138,7 +141,7 @@ class Exchange:
         except TROUBLE as error:
             outcome = type(error).__name__
             log.info("vendor call failed", extra={"fields": {"vendor": name, "verb": verb, "trouble": outcome}})
-            if prepares:
+            if prepares and not isinstance(error, NoPublicUrl):
                 raise NotSent("nothing was ordered yet") from error
             raise
         else:
@@ -149,12 +152,14 @@ class Exchange:
 
     @asynccontextmanager
     async def download(
-        self, name: str, vendor: GenerationVendor, source: Call | str
+        self, name: str, vendor: GenerationVendor, source: Call | str | KeptReply
     ) -> AsyncGenerator[AsyncIterator[bytes]]:
         """Yield the bytes of one output as they come; raise for anything but a complete 200."""
         if isinstance(source, str):
             yield _decode_chunks(source)
             return
+        if isinstance(source, KeptReply):
+            raise TypeError("a stored reply is opened in the storage")
         with traces.call(name, "download"):
             async with self._download(name, vendor, source) as chunks:
                 yield chunks
@@ -262,7 +267,7 @@ class Exchange:
         if isinstance(value, SignedUrl):
             link = self._link(value.file)
             if link is None:
-                raise NotSent("this vendor fetches files itself: set `server.public_url` to an address it can reach")
+                raise NoPublicUrl(NO_PUBLIC_URL)
             return link
         text = await asyncio.to_thread(_encode, await self._read_file(value.file))
         return text if isinstance(value, Base64) else f"data:{value.file.content_type};base64,{text}"

@@ -40,6 +40,10 @@ class NotSent(Exception):
     """The call provably never reached the vendor, so it may be retried, there or elsewhere."""
 
 
+class NoPublicUrl(NotSent):
+    """The vendor has to fetch a file from us, and cannot; the message says why, and what to do."""
+
+
 class NotStarted(NotSent):
     """A server of our own cannot be started; the message says why, and what to do."""
 
@@ -171,7 +175,10 @@ class GivenFile:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key."""
+    """One generation to submit. `reference` is unique to the attempt, for vendors that take an idempotency key.
+
+    A file has an `origin` only if it is an output of this vendor, made with this credential: its id is of use there.
+    """
 
     reference: str
     model: str  # the vendor's own name for it
@@ -182,6 +189,14 @@ class Order:
     placed_at: float = 0.0  # our time of submitting: an order that is older by the vendor's clock is another one
     asked_at: float = 0.0  # our time of the lookup, to compare with the vendor's clock
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])  # by path, such as `images.0`
+    vendor: str = ""  # the name of the vendor's table, and a hash of the credential that places the order
+    credential: str = ""
+    model_id: str = ""  # the model that the caller named
+
+    def owns(self, file: StoredFile) -> bool:
+        """Return whether an order of the same vendor and credential made this file, so that its id can be used."""
+        origin = file.origin
+        return origin is not None and (origin.vendor, origin.credential) == (self.vendor, self.credential)
 
     def given(self, name: str) -> tuple[GivenFile, ...]:
         """Return the files of one param, in the caller's order."""
@@ -212,6 +227,15 @@ class Accepted:
 
     upstream_id: str
     operation: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The vendor returned the result at once and keeps none. The gateway stores it before anything else happens."""
+
+    upstream_id: str
+    result: "Done"
     warnings: tuple[str, ...] = ()  # one for each param that the vendor cannot honour
 
 
@@ -273,12 +297,19 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class KeptReply:
+    """A result that came with the reply to the order and lies in our storage; vendors do not make it."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
 class Output:
     """One result: the call that downloads it, or its bytes in Base64 if they came with the reply."""
 
     kind: Kind
     role: Role
-    download: Call | str
+    download: Call | str | KeptReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +321,7 @@ class Done:
     seed: int | None = None
     expected: Expectation | None = None  # set if the vendor was asked for something else than the caller asked for
     finished_at: float | None = None  # by the vendor's clock, in seconds since the epoch
+    result_id: str | None = None  # the vendor's id of the result, if it is continued by another id than the order's
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +410,7 @@ class GenerationVendor(Protocol):
 
     def __init__(self, options: Any, folders: VendorFolders) -> None: ...
 
-    def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+    def submit(self, order: Order) -> Flow[Accepted | Finished | Refused | Failed]:
         """Place a paid order. Called at most once per reference."""
         ...
 

@@ -175,13 +175,13 @@ def server_time(reply: Reply) -> float | None:
 def pick_outputs(result: Any, recipe: Mapping[str, Any]) -> tuple[Output, ...]:
     """Return the outputs in a result: at the paths of the kept recipe, or else by their kind."""
     kind = KINDS[recipe["kind"]]
-    found = list(_urls(_follow(result, recipe["output"]) if recipe.get("output") else result))
+    found = list(_urls(value_at(result, recipe["output"]) if recipe.get("output") else result))
     if not recipe.get("output"):
         fitting = [url for url in found if _ending(url).endswith(ENDINGS[kind])]
         found = fitting[:1] or [url for url in found if not _fits_another(url, kind)][:1]
     outputs = [Output(kind, Role.PRIMARY, Call("GET", url, seconds=300)) for url in found]
     if outputs and recipe.get("preview"):
-        previews = list(_urls(_follow(result, recipe["preview"])))[:1]
+        previews = list(_urls(value_at(result, recipe["preview"])))[:1]
         outputs += [Output(Kind.IMAGE, Role.PREVIEW, Call("GET", url)) for url in previews]
     return tuple(outputs)
 
@@ -198,7 +198,7 @@ def keep_recipe(recipe: Recipe) -> dict[str, str]:
     return {name: value for name, value in kept.items() if value is not None}
 
 
-def _follow(result: Any, path: str) -> Any:
+def value_at(result: Any, path: str) -> Any:
     """Return the value at a path such as `video.url`, `images[0].url` or `outputs.0`."""
     for part in filter(None, _SPLIT.split(path)):
         if isinstance(result, list) and part.isdigit():

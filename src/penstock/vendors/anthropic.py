@@ -12,10 +12,10 @@ from penstock.domain.chat import Ask, Blame, Dialect, Fault, Reason
 from penstock.errors import InvalidRequest
 from penstock.vendor_api import seals
 from penstock.vendor_api.chat import ChatOptions, RemoteChat
+from penstock.vendor_api.dialects.messages_usage import MessagesCounts
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
 from penstock.vendor_api.left_out import REASONING, find_left_out
 from penstock.vendor_api.lenient_json import read_json, write_json
-from penstock.vendor_api.messages_usage import MessagesCounts
 
 Json: TypeAlias = dict[str, Any]
 

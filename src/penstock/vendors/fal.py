@@ -5,7 +5,8 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Final, TypeAlias, cast
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
 import msgspec
@@ -15,7 +16,10 @@ from penstock.catalog import image_to_model, text_to_video
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.domain.files import ending_of
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected, UpstreamUnavailable
+from penstock.vendor_api.film_apps import FilmApp, find_app
+from penstock.vendor_api.films import FRAMES, MEGABYTE, FilmTerms, Unfit, expect_kept, film_model, read_film
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -125,6 +129,74 @@ TEXT_TO_VIDEO: Final = GenerationModel(
 )
 
 
+# -- films in the neutral params
+
+
+VEO_APP: Final = FilmApp(
+    terms=FilmTerms(
+        title="Veo 3.1 at fal",
+        seconds=(4, 6, 8),
+        usual=8,
+        resolutions=("720p", "1080p", "4k"),
+        frames=FRAMES,
+        references=3,
+        modes=("extend",),
+        fixed={"input_references": 8},
+        needs_prompt=True,
+        picture_bytes=8 * MEGABYTE,
+    ),
+    endpoints={
+        "frame": "/image-to-video",
+        "frames": "/first-last-frame-to-video",
+        "references": "/reference-to-video",
+        "film": "/extend-video",
+    },
+    frames=("first_frame_url", "last_frame_url"),
+    unit="s",
+)
+BOTH_PATHS: Final = {"text": "/text-to-video", "frame": "/image-to-video", "frames": "/image-to-video"}
+KLING_APP: Final = FilmApp(
+    terms=FilmTerms(
+        title="Kling 2.6 at fal",
+        seconds=(5, 10),
+        usual=5,
+        ratios=("16:9", "9:16", "1:1"),
+        resolutions=(),
+        ignored=frozenset({"seed"}),
+        frames=FRAMES,
+        frame_rules=True,
+        needs_prompt=True,
+        picture_bytes=10 * MEGABYTE,
+    ),
+    endpoints=BOTH_PATHS,
+    frame="start_image_url",
+    frames=("start_image_url", "end_image_url"),
+)
+SEEDANCE_APP: Final = FilmApp(
+    terms=FilmTerms(
+        title="Seedance 2.0 at fal",
+        seconds=range(4, 13),
+        usual=5,
+        ratios=("16:9", "9:16", "1:1", "4:3", "3:4", "21:9"),
+        resolutions=("480p", "720p", "1080p"),
+        ignored=frozenset({"negative_prompt"}),
+        frames=FRAMES,
+        frame_rules=True,
+        needs_prompt=True,
+        picture_bytes=10 * MEGABYTE,
+    ),
+    endpoints=BOTH_PATHS,
+)
+FILM_APPS: Final = {
+    VEO: VEO_APP,
+    f"{VEO}/fast": VEO_APP,
+    "fal-ai/kling-video/v2.6/pro": KLING_APP,
+    "bytedance/seedance-2.0": SEEDANCE_APP,
+}
+"""Apps to which a route of `fal_video` may lead. Any other is declared in the settings with its own params."""
+FILM: Final = film_model("fal_video", "fal: video from a prompt, pictures or a video", seeded=False)
+
+
 # -- replies of fal
 
 
@@ -154,7 +226,7 @@ class Fal(GenerationDefaults):
     declares = True
     models: Sequence[ServedModel] = [
         *(ServedModel(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
-        *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO)),
+        *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO, FILM)),
     ]
 
     def __init__(self, options: FalOptions, folders: VendorFolders) -> None:
@@ -172,12 +244,15 @@ class Fal(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Upload a large picture, then place the order."""
-        model, body, recipe, warnings = _translate(order)
-        if order.file is not None:
-            source = yield from self._hand_over(DataUri(order.file))
-            if isinstance(source, Refused | Failed):
-                return source
-            body[recipe.file or FILE] = source
+        try:
+            asked = _translate(order)
+        except Unfit as unfit:
+            return unfit.failure
+        model, recipe = asked.model, asked.recipe
+        given = asked.body if order.file is None else {**asked.body, recipe.file or FILE: DataUri(order.file)}
+        body = yield from self._fill(given)
+        if not isinstance(body, dict):
+            return body
         query = f"?fal_webhook={quote(order.webhook, safe='')}" if order.webhook else ""
         reply = yield self._call("POST", f"/{quote(model)}{query}", body)
         if not 200 <= reply.status < 300:
@@ -187,15 +262,30 @@ class Fal(GenerationDefaults):
         if not isinstance(request_id, str) or not request_id:
             raise Unclear("a reply without an id")
         urls = {name: record[name] for name in ADDRESSES if isinstance(record.get(name), str)}
-        kept = {"id": request_id, "app": _app(model), "recipe": keep_recipe(recipe), **urls}
-        return Accepted(request_id, kept, warnings)
+        kept = {"id": request_id, "app": _app(model), "recipe": keep_recipe(recipe), **urls, **asked.kept}
+        return Accepted(request_id, kept, asked.warnings)
 
-    def _hand_over(self, picture: DataUri) -> Flow[DataUri | str | Refused | Failed]:
-        """Upload a large picture; return what stands for the picture in the order."""
-        file = picture.file
+    def _fill(self, given: Mapping[str, Any]) -> Flow[dict[str, Any] | Refused | Failed]:
+        """Upload the large files of an order; return its body with what stands for each."""
+        body: dict[str, Any] = {}
+        for name, value in given.items():
+            files = cast("list[Any]", value) if isinstance(value, list) else [value]
+            filled: list[Any] = []
+            for each in files:
+                source = (yield from self._hand_over(each)) if isinstance(each, DataUri) else each
+                if isinstance(source, Refused | Failed):
+                    return source
+                filled.append(source)
+            body[name] = filled if isinstance(value, list) else filled[0]
+        return body
+
+    def _hand_over(self, given: DataUri) -> Flow[DataUri | str | Refused | Failed]:
+        """Upload a large file; return what stands for it in the order."""
+        file = given.file
         if file.bytes <= MAX_INLINE:
-            return picture
-        upload = {"file_name": f"picture.{file.content_type.partition('/')[2]}", "content_type": file.content_type}
+            return given
+        noun = "picture" if file.kind == "image" else "video"
+        upload = {"file_name": f"{noun}.{ending_of(file.content_type)}", "content_type": file.content_type}
         url = f"{self._rest}/storage/upload/initiate?storage_type=gcs"
         reply = yield self._call("POST", url, upload, prepares=True)
         if not 200 <= reply.status < 300:
@@ -224,7 +314,7 @@ class Fal(GenerationDefaults):
             )
         reply = yield self._call("GET", self._address(operation, "response_url"))
         try:
-            return _settle(reply, operation)
+            return expect_kept(_settle(reply, operation), operation)
         except Unclear:
             if not state.error:  # otherwise it certainly failed
                 if reply.status in GONE_STATUSES:
@@ -282,21 +372,31 @@ class Fal(GenerationDefaults):
 # -- requests to fal
 
 
-_Asked: TypeAlias = tuple[str, dict[str, Any], Recipe, tuple[str, ...]]
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """An order in fal's terms; a file in its body is a `DataUri`."""
+
+    model: str
+    body: Mapping[str, Any]
+    recipe: Recipe
+    warnings: tuple[str, ...] = ()
+    kept: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
 
-def _translate(order: Order) -> _Asked:
-    """Return the model, the body without its picture, the recipe and the warnings."""
+def _translate(order: Order) -> _Request:
+    """Return the order in fal's terms, without `order.file`. Raise `Unfit` if the app cannot make it."""
     model, params, recipe = order.model.strip("/"), order.params, order.recipe
+    if order.model_id == FILM.id:
+        return _ask_film(model, order)
     if recipe is None and "model_version" in params:
         return _ask_tripo(model, params)
     if recipe is None and "durationSeconds" in params:
         return _ask_veo(model, params)
     recipe = recipe or (TO_3D if FILE in params else TO_VIDEO)
-    return model, {name: value for name, value in params.items() if name != FILE or not recipe.file}, recipe, ()
+    return _Request(model, {name: value for name, value in params.items() if name != FILE or not recipe.file}, recipe)
 
 
-def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Asked:
+def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Request:
     """Build a Tripo order; on the default route the version selects the endpoint."""
     wanted = params["model_version"]
     if model == TRIPO:
@@ -305,10 +405,10 @@ def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Asked:
     names = ("model_seed", "face_limit", "texture", "pbr")
     body = {name: params[name] for name in names if params.get(name) is not None}
     lost = f"`model_version` {wanted} is not supported by fal, which runs {runs}."
-    return model, body, TO_3D, (() if runs == wanted else (lost,))
+    return _Request(model, body, TO_3D, () if runs == wanted else (lost,))
 
 
-def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
+def _ask_veo(model: str, params: Mapping[str, Any]) -> _Request:
     body = {
         "prompt": params["prompt"],
         "aspect_ratio": params["aspectRatio"],
@@ -316,7 +416,15 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Asked:
         "resolution": params["resolution"],
         "generate_audio": True,
     }
-    return model, body, TO_VIDEO, video_warnings(params, "fal")
+    return _Request(model, body, TO_VIDEO, video_warnings(params, "fal"))
+
+
+def _ask_film(model: str, order: Order) -> _Request:
+    """Build an order in the neutral params: each kind of input has an endpoint of its own."""
+    app = find_app(FILM_APPS, model, FILM.id)
+    film = read_film(order, app.terms)
+    endpoint, body = app.write(film)
+    return _Request(f"{model}{endpoint}", body, TO_VIDEO, film.warnings, {"expected": film.expected})
 
 
 def _app(model: str) -> str:

@@ -1,10 +1,11 @@
-"""`kling`: videos from text by Kling's own API."""
+"""`kling`: videos from text, pictures and its own videos by Kling's own API."""
 
 import hmac
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import quote
 
@@ -23,9 +24,11 @@ from penstock.domain.job_errors import (
     UpstreamRejected,
     UpstreamUnavailable,
 )
+from penstock.vendor_api.films import FRAMES, MEGABYTE, Film, FilmTerms, Unfit, film_model, read_film
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
+    Base64,
     Call,
     Done,
     Failed,
@@ -38,6 +41,7 @@ from penstock.vendor_api.generation import (
     Reply,
     Running,
     ServedModel,
+    SignedUrl,
     Similar,
     Unclear,
     VendorFolders,
@@ -57,10 +61,12 @@ from penstock.vendor_api.replies import (
     read_list,
     server_time,
     upstream_reason,
+    value_at,
     video_warnings,
 )
 
-PATH: Final = "/v1/videos/text2video"
+PATHS: Final = "/v1/videos"
+PATH: Final = f"{PATHS}/text2video"
 PAGE: Final = 500
 TURBO: Final = "kling-v2-5-turbo"
 MODELS: Final = ["kling-v1", "kling-v1-6", "kling-v2-master", "kling-v2-1-master", TURBO, "kling-v2-6"]
@@ -68,6 +74,7 @@ MAX_PROMPT: Final = 2500
 LENGTHS: Final = {4: 5, 6: 5, 8: 10}
 """Seconds requested of Kling, by the `durationSeconds` of `vendorb_video_31`."""
 RESOLUTION: Final = "1080p"  # of the mode `pro`, which all of its models have
+MODES: Final = {"std": "720p", "pro": RESOLUTION}
 
 TOKEN_SECONDS: Final = 1800
 SPARE_SECONDS: Final = 300  # a token is replaced so long before it ends
@@ -109,6 +116,31 @@ NATIVE: Final = GenerationModel(
     ),
     example={"prompt": "A paper boat drifts down a rainy street", "model_name": TURBO, "duration": "5", "mode": "pro"},
     expect=lambda params: Expectation(seconds=float(params["duration"])),
+)
+FILM_MODEL, REFERENCE_MODEL, EDIT_MODEL = "kling-v2-6", "kling-v1-6", "kling-video-o1"
+"""Models of films from a prompt or frames, from references, and of edited films."""
+FILM: Final = film_model("kling_video", "Kling: video from a prompt, pictures or a video", seeded=False)
+TERMS: Final = FilmTerms(
+    title="Kling",
+    seconds=(5, 10),
+    usual=5,
+    ratios=("16:9", "9:16", "1:1"),
+    ignored=frozenset({"seed"}),
+    frames=FRAMES,
+    last_alone=True,
+    references=4,
+    modes=("extend", "edit"),
+    own_films=True,
+    frame_rules=True,
+    most_prompt=MAX_PROMPT,
+    pictures=("image/jpeg", "image/png"),
+    picture_bytes=10 * MEGABYTE,
+    picture_side=300,
+    picture_shape=2.5,
+)
+SILENT_TERMS: Final = replace(TERMS, ignored=TERMS.ignored | {"generate_audio"})
+EDIT_TERMS: Final = replace(
+    SILENT_TERMS, own_films=False, needs_prompt=True, films=("video/mp4", "video/quicktime"), film_seconds=(3, 10)
 )
 
 
@@ -163,6 +195,7 @@ class Kling(GenerationDefaults):
     options_type: ClassVar[type[VendorOptions]] = KlingOptions
     models: Sequence[ServedModel] = [
         ServedModel(NATIVE),
+        ServedModel(FILM, name=FILM_MODEL),
         *(ServedModel(model, name=TURBO) for model in text_to_video.MODELS),
     ]
 
@@ -175,33 +208,38 @@ class Kling(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order."""
-        length = len(order.params["prompt"])
+        length = len(order.params.get("prompt") or "")
         if length > MAX_PROMPT:
             message = f"The prompt has {length} characters. Kling takes at most {MAX_PROMPT}."
             return Failed(UpstreamRejected(message))
-        reply = yield self._call("POST", PATH, _describe(order))
+        try:
+            request = _describe(order)
+        except Unfit as unfit:
+            return unfit.failure
+        reply = yield self._call("POST", request.path, request.body)
         taken = reply.try_decode(_Answer) if 200 <= reply.status < 300 else None
         if taken is not None and taken.data.task_id:
-            return _accept(order, taken.data.task_id)
+            return request.accept(taken.data.task_id)
         failure = reply.try_decode(_ErrorBody) or _ErrorBody()
         code = failure.code or reply.status
         return _classify(reply, code, self._reason(code, failure.message, failure.request_id))
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look up our reference in the account's latest orders."""
-        latest, listing = yield from read_list(order, self._list)
+        request = _describe(order)
+        latest, listing = yield from read_list(order, partial(self._list, request.path))
         doubtful: list[str] = []
         for row in latest:
             reference = as_object(row.record.get("task_info")).get("external_task_id")
             if reference == order.reference:
-                return _accept(order, row.upstream_id)
+                return request.accept(row.upstream_id)
             if not reference and may_match(order, row.created_at, listing.answered_at):
                 doubtful.append(row.upstream_id)
         return Similar((), listing, tuple(doubtful))
 
-    def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
+    def _list(self, path: str, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
         del offset
-        reply = yield self._call("GET", f"{PATH}?pageNum={number + 1}&pageSize={PAGE}")
+        reply = yield self._call("GET", f"{path}?pageNum={number + 1}&pageSize={PAGE}")
         if reply.status != 200:
             raise Unclear(f"HTTP {reply.status}")
         found = map(as_object, reply.decode(_Listing).data)
@@ -210,7 +248,8 @@ class Kling(GenerationDefaults):
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Return the order's state."""
-        reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
+        path = operation.get("path", PATH)
+        reply = yield self._call("GET", f"{path}/{quote(operation['id'], safe='')}")
         failure = reply.try_decode(_ErrorBody) or _ErrorBody()
         if reply.status in GONE_STATUSES or failure.code == UNKNOWN:
             lost = self._reason(failure.code, failure.message, operation["id"])
@@ -272,32 +311,88 @@ def _encode(data: bytes) -> bytes:
 # -- requests to Kling
 
 
-def _describe(order: Order) -> dict[str, Any]:
-    """Return the body of the order."""
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """An order in Kling's terms, with the facts about it that later calls need."""
+
+    body: Mapping[str, Any]
+    path: str = PATH
+    kept: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    warnings: tuple[str, ...] = ()
+
+    def accept(self, task_id: str) -> Accepted:
+        return Accepted(task_id, {"id": task_id, **self.kept}, self.warnings)
+
+
+def _describe(order: Order) -> _Request:
+    """Return the order in Kling's terms. Raise `Unfit` if Kling cannot make it."""
     params = order.params
     ours = {"external_task_id": order.reference}
     if order.webhook is not None:
         ours["callback_url"] = order.webhook
+    if order.model_id == FILM.id:
+        return _describe_film(order, ours)
     if "durationSeconds" not in params:  # the params are Kling's own
-        return {**params, **ours}
-    return {
+        return _Request({**params, **ours})
+    seconds = LENGTHS[params["durationSeconds"]]
+    expected = replace(text_to_video.expect({**params, "resolution": RESOLUTION}), seconds=seconds)
+    body = {
         "model_name": order.model,
         "prompt": params["prompt"],
-        "duration": str(LENGTHS[params["durationSeconds"]]),
+        "duration": str(seconds),
         "mode": "pro",
         "aspect_ratio": params["aspectRatio"],
         **ours,
     }
+    return _Request(body, kept={"expected": asdict(expected)}, warnings=tuple(_warnings(params, seconds)))
 
 
-def _accept(order: Order, task_id: str) -> Accepted:
-    """Return the accepted order, with the expectation if it differs from the request."""
-    params = order.params
-    if "durationSeconds" not in params:
-        return Accepted(task_id, {"id": task_id})
-    seconds = LENGTHS[params["durationSeconds"]]
-    expected = replace(text_to_video.expect({**params, "resolution": RESOLUTION}), seconds=seconds)
-    return Accepted(task_id, {"id": task_id, "expected": asdict(expected)}, tuple(_warnings(params, seconds)))
+def _describe_film(order: Order, ours: Mapping[str, str]) -> _Request:
+    """Return an order in the neutral params: each kind of input has a path of its own."""
+    film = read_film(order, _terms_of(order))
+    words = film.renamed({"prompt": "prompt", "negative_prompt": "negative_prompt"})
+    if film.video is not None and film.mode == "extend":
+        body = {"video_id": film.video.origin and film.video.origin.upstream_id, **words}
+        return _Request({**body, **ours}, f"{PATHS}/video-extend", {"path": f"{PATHS}/video-extend"}, film.warnings)
+    mode, warnings = _choose_mode(film)
+    body = {**words, "mode": mode, **ours}
+    if film.video is not None:
+        source = {"video_url": SignedUrl(film.video), "refer_type": "base", "keep_original_sound": "yes"}
+        body |= {"model_name": EDIT_MODEL, "video_list": [source]}
+        return _Request(body, f"{PATHS}/omni-video", {"path": f"{PATHS}/omni-video"}, warnings)
+    if film.ratio or not (film.first or film.last):
+        body["aspect_ratio"] = film.ratio or "16:9"
+    body |= {"duration": str(film.seconds), "model_name": order.model}
+    path = "text2video"
+    if film.references:
+        body |= {"model_name": REFERENCE_MODEL, "image_list": [{"image": Base64(each)} for each in film.references]}
+        path = "multi-image2video"
+    elif film.first or film.last:
+        frames = {"image": film.first, "image_tail": film.last}
+        body |= {name: Base64(frame) for name, frame in frames.items() if frame is not None}
+        path = "image2video"
+    if "generate_audio" in film.rest:
+        body["sound"] = "on" if film.rest["generate_audio"] else "off"
+    expected = replace(film, resolution=MODES[mode]).expected
+    return _Request(body, f"{PATHS}/{path}", {"path": f"{PATHS}/{path}", "expected": expected}, warnings)
+
+
+def _terms_of(order: Order) -> FilmTerms:
+    """Return the terms of the model that makes the order."""
+    if order.params.get("mode") == "edit":
+        return EDIT_TERMS
+    is_silent = order.model != FILM_MODEL or "video" in order.params or "input_references" in order.params
+    return SILENT_TERMS if is_silent else TERMS
+
+
+def _choose_mode(film: Film) -> tuple[str, tuple[str, ...]]:
+    """Return the mode, and the warnings: sound and last frames need the mode pro, which makes 1080p."""
+    if film.resolution != MODES["std"]:
+        return "pro", film.warnings
+    if not film.last and not film.rest.get("generate_audio"):
+        return "std", film.warnings
+    cause = "a last frame" if film.last else "sound"
+    return "pro", (*film.warnings, f"`resolution` 720p is not supported by Kling with {cause}: it makes {RESOLUTION}.")
 
 
 def _warnings(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
@@ -343,6 +438,7 @@ def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
         outputs,
         expected=None if expected is None else Expectation(**expected),
         finished_at=_moment(updated_at),
+        result_id=_name(value_at(task.task_result, "videos.0.id")) or None,
     )
 
 

@@ -1,9 +1,9 @@
-"""`luma`: videos from text by Luma's Dream Machine API."""
+"""`luma`: videos from text, pictures and videos by Luma's Dream Machine API."""
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote
 
@@ -15,6 +15,7 @@ from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamUnavailable
+from penstock.vendor_api.films import FRAMES, FilmTerms, Unfit, film_model, read_film
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
@@ -33,6 +34,7 @@ from penstock.vendor_api.generation import (
     Role,
     Running,
     ServedModel,
+    SignedUrl,
     Similar,
     Unclear,
     VendorFolders,
@@ -119,6 +121,22 @@ NATIVE: Final = GenerationModel(
     example={"prompt": "A paper boat drifts down a rainy street", "duration": "5s", "resolution": "720p"},
     expect=expect,
 )
+FILM: Final = film_model("luma_video", "Luma: video from a prompt, pictures or a video", seeded=False)
+TERMS: Final = FilmTerms(
+    title="Luma",
+    seconds=(5, 9),
+    usual=5,
+    ratios=("1:1", "16:9", "9:16", "4:3", "3:4", "21:9", "9:21"),
+    resolutions=tuple(SHORT_SIDES),
+    ignored=frozenset({"negative_prompt", "generate_audio", "seed"}),
+    frames=FRAMES,
+    modes=("extend", "edit"),
+    own_films=True,
+    most_prompt=5000,
+)
+EDIT_TERMS: Final = replace(TERMS, own_films=False, resolutions=())
+EDIT_STRENGTH: Final = "flex_1"
+"""How far an edited film may leave its source; between `adhere_1` and `reimagine_3`."""
 
 
 class LumaOptions(WebhookOptions):
@@ -155,6 +173,7 @@ class Luma(GenerationDefaults):
     options_type: ClassVar[type[VendorOptions]] = LumaOptions
     models: Sequence[ServedModel] = [
         ServedModel(NATIVE),
+        ServedModel(FILM, name=RAY),
         *(ServedModel(model, name=RAY) for model in text_to_video.MODELS),
     ]
 
@@ -165,18 +184,22 @@ class Luma(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order."""
-        reply = yield self._call("POST", "/generations/video", _describe(order))
+        try:
+            request = _describe(order)
+        except Unfit as unfit:
+            return unfit.failure
+        reply = yield self._call("POST", request.path, request.body)
         if not 200 <= reply.status < 300:
             return _classify(reply)
         created = reply.decode(_Generation).id
         if not created:
             raise Unclear("a reply without an id")
-        return _accept(order, created)
+        return request.accept(created)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look up equal requests in the account's latest orders, those still running first."""
-        callback = {"callback_url": order.webhook}  # ours alone, where there is one
-        wanted = callback if order.webhook else callback | _describe(order)
+        callback, request = {"callback_url": order.webhook}, _describe(order)  # ours alone, where there is one
+        wanted = callback if order.webhook else {**callback, "keyframes": None, **request.body}
         latest, listing = yield from read_list(order, self._list)
         recent = [row for row in latest if may_match(order, row.created_at, listing.answered_at)]
         found = [row for row in recent if _matches(row.record.request, wanted)]
@@ -184,7 +207,7 @@ class Luma(GenerationDefaults):
         doubtful = [
             row for row in recent if row not in found and not contradicts(as_object(row.record.request), wanted)
         ]
-        orders = tuple(_accept(order, row.upstream_id) for row in found)
+        orders = tuple(request.accept(row.upstream_id) for row in found)
         return Similar(orders, listing, tuple(row.upstream_id for row in doubtful))
 
     def _list(self, number: int, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
@@ -230,29 +253,61 @@ class Luma(GenerationDefaults):
 # -- requests to Luma
 
 
-def _describe(order: Order) -> dict[str, Any]:
-    """Return the body of the order."""
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """An order in Luma's terms, with the facts about it that later calls need."""
+
+    body: Mapping[str, Any]
+    path: str = "/generations/video"
+    kept: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    warnings: tuple[str, ...] = ()
+
+    def accept(self, generation_id: str) -> Accepted:
+        return Accepted(generation_id, {"id": generation_id, **self.kept}, self.warnings)
+
+
+def _describe(order: Order) -> _Request:
+    """Return the order in Luma's terms. Raise `Unfit` if Luma cannot make it."""
     params = order.params
     callback = {} if order.webhook is None else {"callback_url": order.webhook}
+    if order.model_id == FILM.id:
+        return _describe_film(order, callback)
     if "durationSeconds" not in params:  # the params are Luma's own
-        return {**params, **callback}
-    return {
+        return _Request({**params, **callback})
+    seconds = LENGTHS[params["durationSeconds"]]
+    body = {
         "model": order.model,
         "prompt": params["prompt"],
         "aspect_ratio": params["aspectRatio"],
         "resolution": params["resolution"],
-        "duration": f"{LENGTHS[params['durationSeconds']]}s",
+        "duration": f"{seconds}s",
         **callback,
     }
+    expected = asdict(replace(text_to_video.expect(params), seconds=seconds))
+    return _Request(body, kept={"expected": expected}, warnings=tuple(_warnings(params, seconds)))
 
 
-def _accept(order: Order, generation_id: str) -> Accepted:
-    """Return the accepted order, with the expectation if it differs from the request."""
-    if "durationSeconds" not in order.params:
-        return Accepted(generation_id, {"id": generation_id})
-    seconds = LENGTHS[order.params["durationSeconds"]]
-    expected = asdict(replace(text_to_video.expect(order.params), seconds=seconds))
-    return Accepted(generation_id, {"id": generation_id, "expected": expected}, tuple(_warnings(order.params, seconds)))
+def _describe_film(order: Order, callback: Mapping[str, str]) -> _Request:
+    """Return an order in the neutral params. Luma fetches pictures, and continues its own videos by their ids."""
+    is_edit = order.params.get("mode") == "edit"
+    film = read_film(order, EDIT_TERMS if is_edit else TERMS)
+    body: dict[str, Any] = {"model": order.model, **film.renamed({"prompt": "prompt"}), **callback}
+    if film.video is not None and is_edit:
+        body |= {"generation_type": "modify_video", "media": {"url": SignedUrl(film.video)}, "mode": EDIT_STRENGTH}
+        return _Request(body, "/generations/video/modify", warnings=film.warnings)
+    asked = {"aspect_ratio": film.ratio, "resolution": film.resolution}
+    body |= {name: value for name, value in asked.items() if value is not None}
+    frames = {"frame0": film.first, "frame1": film.last}
+    keyframes: dict[str, Any] = {
+        name: {"type": "image", "url": SignedUrl(frame)} for name, frame in frames.items() if frame is not None
+    }
+    if film.video is not None and film.video.origin is not None:
+        keyframes["frame0"] = {"type": "generation", "id": film.video.origin.upstream_id}
+    if keyframes:
+        body["keyframes"] = keyframes
+    if film.seconds is not None:
+        body["duration"] = f"{film.seconds}s"
+    return _Request(body, kept={"expected": film.expected}, warnings=film.warnings)
 
 
 def _warnings(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
@@ -265,7 +320,17 @@ def _warnings(params: Mapping[str, Any], seconds: int) -> Iterator[str]:
 def _matches(echo: Any, wanted: Mapping[str, Any]) -> bool:
     """Return whether an echoed request is that of the order; fields that Luma adds are ignored."""
     fields = as_object(echo)
-    return all(fields.get(name) == value for name, value in wanted.items())
+    return all(_equals(fields.get(name), value) for name, value in wanted.items())
+
+
+def _equals(echo: Any, wanted: Any) -> bool:
+    """Compare one field. A link of ours is known by its file, as its signature differs from the next link's."""
+    if isinstance(wanted, SignedUrl):
+        return isinstance(echo, str) and wanted.file.token in echo.split("/")
+    if not isinstance(wanted, Mapping):
+        return echo == wanted
+    fields, names = as_object(echo), cast("Mapping[str, Any]", wanted)
+    return fields.keys() == names.keys() and all(_equals(fields[name], value) for name, value in names.items())
 
 
 # -- meaning of the replies

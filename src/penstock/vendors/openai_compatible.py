@@ -9,12 +9,13 @@ from msgspec import Raw
 from pydantic import Field
 
 from penstock.domain.chat import Ask, Dialect, Fault
+from penstock.vendor_api.audio import write_form
 from penstock.vendor_api.chat import ChatOptions, RemoteChat, Translator
 from penstock.vendor_api.chat_extensions import find_dropped, plain_messages
+from penstock.vendor_api.dialects.openai_errors import read_fault
+from penstock.vendor_api.dialects.responses_reply import ResponsesTranslation
+from penstock.vendor_api.dialects.responses_request import adapt_request, translate_request
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
-from penstock.vendor_api.responses_reply import ResponsesTranslation
-from penstock.vendor_api.responses_request import adapt_request, translate_request
 
 OPENAI_HOST: Final = "api.openai.com"
 """It refuses unknown fields and the older name of the token limit, which most others know alone."""
@@ -61,6 +62,8 @@ class OpenAICompatible(RemoteChat):
 
     options_type: ClassVar[type[ChatOptions]] = OpenAICompatibleOptions
     embedding_models: Sequence[str] = ()
+    speech_models: Sequence[str] = ()
+    transcription_models: Sequence[str] = ()
 
     def __init__(self, options: OpenAICompatibleOptions, folders: VendorFolders) -> None:
         del folders  # nothing is kept
@@ -105,6 +108,24 @@ class OpenAICompatible(RemoteChat):
     def read_embeddings(self, body: bytes) -> None:
         """Return None: replies are in OpenAI's dialect."""
         del body
+
+    def speak(self, ask: Ask, model: str) -> Call:
+        """Return the caller's own fields, with the format named and as bytes in any case."""
+        fields = {**ask.fields, "model": self._names.get(model) or self._name(model)}
+        fields.setdefault("response_format", Raw(b'"mp3"'))
+        fields.pop("stream_format", None)
+        return Call("POST", "/audio/speech", self._headers, body=_encode(fields))
+
+    def transcribe(self, ask: Ask, model: str) -> Call:
+        """Return the caller's own form with the vendor's name for the model, as one answer in any case."""
+        fields = [("model", model), ("response_format", ask.field("response_format") or "json")]
+        for name in ask.fields.keys() - {"model", "response_format", "stream"}:
+            value: str | list[str] = ask.field(name)
+            fields += [(name, value)] if isinstance(value, str) else [(f"{name}[]", item) for item in value]
+        assert ask.upload is not None  # noqa: S101  the door refuses requests without one
+        content_type, body = write_form(fields, ask.upload)
+        headers = self._headers | {"content-type": content_type}
+        return Call("POST", "/audio/transcriptions", headers, body=body)
 
     def _respond(self, ask: Ask, model: str) -> Call:
         """Return a call of `/responses`."""

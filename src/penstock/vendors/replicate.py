@@ -6,7 +6,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote
 
 import msgspec
@@ -17,7 +17,10 @@ from penstock.catalog import text_to_video
 from penstock.catalog.model import Expectation, GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
+from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import ContentFiltered, UpstreamError
+from penstock.vendor_api.film_apps import FilmApp, find_app
+from penstock.vendor_api.films import FRAMES, MEGABYTE, FilmTerms, Unfit, expect_kept, film_model, read_film
 from penstock.vendor_api.generation import (
     Accepted,
     Call,
@@ -108,6 +111,45 @@ VEO_FAST: Final = GenerationModel(
 )
 
 
+# -- films in the neutral params
+
+VEO_APP: Final = FilmApp(
+    terms=FilmTerms(
+        title="Veo 3.1 at Replicate",
+        seconds=(4, 6, 8),
+        usual=8,
+        frames=FRAMES,
+        references=3,
+        fixed={"input_references": 8},
+        needs_prompt=True,
+    ),
+    frame=PICTURE,
+    frames=(PICTURE, "last_frame"),
+    references="reference_images",
+    unit=None,
+)
+KLING_APP: Final = FilmApp(
+    terms=FilmTerms(
+        title="Kling at Replicate",
+        seconds=(5, 10),
+        usual=5,
+        ratios=("16:9", "9:16", "1:1"),
+        resolutions=(),
+        ignored=frozenset({"generate_audio", "seed"}),
+        frames=FRAMES,
+        frame_rules=True,
+        needs_prompt=True,
+        picture_bytes=10 * MEGABYTE,
+    ),
+    frame="start_image",
+    frames=("start_image", "end_image"),
+    unit=None,
+)
+FILM_APPS: Final = {VEO: VEO_APP, "google/veo-3.1": VEO_APP, "kwaivgi/kling-v2.1": KLING_APP}
+"""Models to which a route of `replicate_video` may lead. Any other is declared in the settings."""
+FILM: Final = film_model("replicate_video", "Replicate: video from a prompt or pictures", seeded=False)
+
+
 class ReplicateOptions(WebhookOptions):
     """Settings of `[vendors.NAME]` with type `replicate`."""
 
@@ -150,7 +192,7 @@ class Replicate(GenerationDefaults):
     """Runs predictions; their results are on another host for an hour."""
 
     options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
-    models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST)]
+    models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST, FILM)]
     declares = True
 
     def __init__(self, options: ReplicateOptions, folders: VendorFolders) -> None:
@@ -164,15 +206,21 @@ class Replicate(GenerationDefaults):
     # -- orders
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Upload a large file, then place the order."""
+        """Upload large files, then place the order."""
         path, field, name = _place(order.model)
-        given = _describe(order)
-        if order.file is not None and order.file.bytes > MAX_INLINE:
-            upload = self._call("POST", "/v1/files")
-            reply = yield structs.replace(upload, form=Form("content", order.file), prepares=True)
-            if not _is_fine(reply):
-                return _classify(reply)
-            given[_slot(order)] = reply.decode(_Uploaded).urls["get"]
+        try:
+            given = _describe(order)
+        except Unfit as unfit:
+            return unfit.failure
+        uploads: dict[StoredFile, str] = {}
+        for file in _files_in(given):
+            if file.bytes > MAX_INLINE and file not in uploads:
+                upload = self._call("POST", "/v1/files")
+                reply = yield structs.replace(upload, form=Form("content", file), prepares=True)
+                if not _is_fine(reply):
+                    return _classify(reply)
+                uploads[file] = reply.decode(_Uploaded).urls["get"]
+        given = _with_uploads(given, uploads)
         body: dict[str, Any] = {"input": given} | ({field: name} if field == "version" else {})
         if order.webhook is not None:
             body |= {"webhook": order.webhook, "webhook_events_filter": ["completed"]}
@@ -248,7 +296,7 @@ class Replicate(GenerationDefaults):
     def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
         done = finish(prediction.output, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
         if isinstance(done, Done):
-            return replace(done, outputs=tuple(self._open(output) for output in done.outputs))
+            return expect_kept(replace(done, outputs=tuple(self._open(output) for output in done.outputs)), operation)
         if prediction.data_removed is True:
             return Failed(UpstreamError(REMOVED, upstream=upstream_reason("data_removed", None, operation["id"])))
         return fail_empty(operation["id"])
@@ -314,8 +362,12 @@ def _slot(order: Order) -> str:
 
 
 def _describe(order: Order) -> dict[str, Any]:
-    """Return the input, with the file."""
+    """Return the input, with its files. Raise `Unfit` if the model cannot make it."""
     params = order.params
+    if order.model_id == FILM.id:
+        app = find_app(FILM_APPS, order.model, FILM.id)
+        body = app.write(read_film(order, app.terms))[1]
+        return body if "seed" in app.terms.ignored else {"seed": seed_of(order), **body}
     if order.recipe is None and "durationSeconds" in params:
         return {
             "prompt": params["prompt"],
@@ -329,10 +381,33 @@ def _describe(order: Order) -> dict[str, Any]:
     return given if order.file is None else {**given, _slot(order): DataUri(order.file)}
 
 
+def _files_in(given: Mapping[str, Any]) -> list[StoredFile]:
+    """Return the files of an input."""
+    lists = [cast("list[Any]", value) if isinstance(value, list) else [value] for value in given.values()]
+    return [each.file for values in lists for each in values if isinstance(each, DataUri)]
+
+
+def _with_uploads(value: Any, uploads: Mapping[StoredFile, str]) -> Any:
+    """Return a part of an input with the addresses of the files that were uploaded."""
+    match value:
+        case DataUri(file):
+            return uploads.get(file, value)
+        case list():
+            return [_with_uploads(each, uploads) for each in cast("list[Any]", value)]
+        case dict():
+            fields = cast("dict[str, Any]", value)
+            return {name: _with_uploads(each, uploads) for name, each in fields.items()}
+        case _:
+            return value
+
+
 def _accept(order: Order, prediction_id: str) -> Accepted:
     recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
-    lost = video_warnings(order.params, "Replicate") if order.recipe is None else ()
-    return Accepted(prediction_id, {"id": prediction_id, "recipe": recipe}, lost)
+    kept = {"id": prediction_id, "recipe": recipe}
+    if order.model_id == FILM.id:
+        film = read_film(order, FILM_APPS[order.model].terms)
+        return Accepted(prediction_id, {**kept, "expected": film.expected}, film.warnings)
+    return Accepted(prediction_id, kept, video_warnings(order.params, "Replicate") if order.recipe is None else ())
 
 
 def _matches(prediction: _Prediction, order: Order) -> bool:
@@ -344,9 +419,20 @@ def _matches(prediction: _Prediction, order: Order) -> bool:
         return False
     if field and str(getattr(prediction, field)).lower() != name.lower():
         return False
-    if any(echo[each] != value for each, value in wanted.items() if not isinstance(value, DataUri)):
-        return False
-    return order.file is None or _digest(echo[_slot(order)]) == order.file.sha256
+    is_marked = wanted.get("seed") == seed_of(order)
+    return all(_equals(echo[each], value, is_marked=is_marked) for each, value in wanted.items())
+
+
+def _equals(echo: Any, wanted: Any, *, is_marked: bool) -> bool:
+    """Compare one input; a file by its digest. An uploaded file has none: there the seed must be ours alone."""
+    if isinstance(wanted, DataUri):
+        digest = _digest(echo)
+        return is_marked if digest is None else digest == wanted.file.sha256
+    if isinstance(wanted, list) and isinstance(echo, list):
+        echoes, values = cast("list[Any]", echo), cast("list[Any]", wanted)
+        pairs = zip(echoes, values, strict=False)
+        return len(echoes) == len(values) and all(_equals(*pair, is_marked=is_marked) for pair in pairs)
+    return echo == wanted
 
 
 def _may_be(prediction: _Prediction, order: Order) -> bool:

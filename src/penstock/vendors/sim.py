@@ -10,6 +10,7 @@ from pydantic import Field
 
 from penstock.catalog import image_to_model, simulated, text_to_video
 from penstock.catalog.simulated import Script
+from penstock.catalog.text_to_image import picture_size
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import ContentFiltered, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.domain.prices import FREE
@@ -200,7 +201,11 @@ class Sim(GenerationDefaults):
 
 def _result(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return the description of the result in the simulator's terms."""
-    if "resolution" in params:
+    if "output_format" in params:
+        width, height = picture_size(params) or (512, 512)
+        details = {"width": width, "height": height, "format": params["output_format"], "count": params["n"]}
+        return {"kind": "image", "seed": params["seed"], **details}
+    if "durationSeconds" in params:
         width, height = text_to_video.frame_size(params)
         return {"kind": "video", "width": width, "height": height, "seconds": params["durationSeconds"]}
     return {

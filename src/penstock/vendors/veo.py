@@ -2,7 +2,7 @@
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import quote, urlencode
@@ -12,14 +12,19 @@ from pydantic import ConfigDict, Field, model_validator
 
 from penstock.catalog import text_to_video
 from penstock.catalog.model import GenerationModel
-from penstock.catalog.params import as_object
+from penstock.catalog.params import Number, as_object
 from penstock.catalog.schema_params import SchemaParams
+from penstock.catalog.video import VideoParams
 from penstock.clocks import Clocks
+from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import ContentFiltered, JobError, UpstreamAuth, UpstreamError, UpstreamRejected
 from penstock.domain.prices import Price
+from penstock.errors import Detail
+from penstock.vendor_api.films import FRAMES, MEGABYTE, FilmTerms, Unfit, expect_kept, film_model, read_film
 from penstock.vendor_api.generation import (
     Absent,
     Accepted,
+    Base64,
     Call,
     Done,
     Failed,
@@ -79,6 +84,57 @@ FIELDS: Final[Mapping[str, Any]] = {
 def _native(model_id: str, title: str) -> GenerationModel:
     params = SchemaParams({"properties": FIELDS, "required": ["prompt"]})
     return replace(text_to_video.MODELS[0], id=model_id, title=title, params=params, seed_param="seed")
+
+
+ADDED_SECONDS: Final = 7  # of an extension
+LENGTHS: Final = (4, 6, 8)
+
+
+class VeoFilmParams(VideoParams):
+    """Params of films by Veo. Its price is by the second, so that a length is never changed."""
+
+    duration: Number | None = Field(
+        default=None,
+        description="length in seconds: 4, 6 or 8; 8 with references. An extension adds 7",
+        json_schema_extra={"enum": [*LENGTHS, None], "default": 8},
+        gt=0,
+        le=8,
+    )
+
+    @classmethod
+    def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
+        """Yield conflicts, among them a length that Veo does not make."""
+        yield from super().conflicts(given)
+        wanted = given.get("duration")
+        if "video" in given and wanted is not None:
+            yield Detail("duration", f"Veo extends a film by {ADDED_SECONDS} seconds: leave `duration` out.")
+        elif given.get("input_references") and wanted not in (None, 8):
+            yield Detail("duration", "Veo makes films of 8 seconds with `input_references`.")
+        elif isinstance(wanted, int | float) and wanted not in LENGTHS:
+            yield Detail("duration", "Veo makes films of 4, 6 or 8 seconds.")
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the params with the length, on which the price depends."""
+        return {"duration": float(ADDED_SECONDS if self.video is not None else 8), **super().resolved()}
+
+
+FILMS: Final = (
+    film_model("veo_video", "Veo 3.1: video from a prompt, pictures or a video", VeoFilmParams, seeded=True),
+    film_model("veo_fast_video", "Veo 3.1 Fast: video from a prompt, pictures or a video", VeoFilmParams, seeded=True),
+)
+TERMS: Final = FilmTerms(
+    title="Veo",
+    seconds=LENGTHS,
+    frames=FRAMES,
+    references=3,
+    modes=("extend",),
+    fixed={"input_references": 8},
+    pads=True,
+    most_prompt=4000,
+    pictures=("image/jpeg", "image/png"),
+    film_bytes=20 * MEGABYTE,
+    film_seconds=(1, 30),
+)
 
 
 # -- settings
@@ -203,6 +259,8 @@ class Veo(GenerationDefaults):
         ServedModel(text_to_video.MODELS[0], PRICE, STANDARD),
         ServedModel(_native("veo_text_to_video", "Veo 3.1"), PRICE, STANDARD),
         ServedModel(_native("veo_fast_text_to_video", "Veo 3.1 Fast"), FAST_PRICE, FAST),
+        ServedModel(FILMS[0], PRICE, STANDARD),
+        ServedModel(FILMS[1], FAST_PRICE, FAST),
         ServedModel(_native("veo_lite_text_to_video", "Veo 3.1 Lite"), None, LITE),  # its price at 1080p is not known
     ]
 
@@ -220,7 +278,10 @@ class Veo(GenerationDefaults):
         """Get a token, then place the order."""
         path = f"{self._models}/{quote(order.model, safe='')}"
         try:
-            reply = yield from self._send(Call("POST", f"{path}:predictLongRunning", json=self._describe(order)))
+            body, kept, warnings = self._describe(order)
+            reply = yield from self._send(Call("POST", f"{path}:predictLongRunning", json=body))
+        except Unfit as unfit:
+            return unfit.failure
         except _Denied as denied:
             return Failed(denied.error)
         if reply.status != 200:
@@ -229,7 +290,7 @@ class Veo(GenerationDefaults):
         upstream_id = name.rpartition("/")[2]
         if not upstream_id:
             raise Unclear("an operation without a name")
-        return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name})
+        return Accepted(upstream_id, {"id": upstream_id, "path": path, "name": name, **kept}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Look into the order's folder of the bucket: a video there proves that the order was accepted."""
@@ -261,7 +322,7 @@ class Veo(GenerationDefaults):
             return Running()
         if record.error is not None:
             return _fail(record.error, operation["id"])
-        return (yield from self._finish(record.response or _Videos(), operation["id"]))
+        return expect_kept((yield from self._finish(record.response or _Videos(), operation["id"])), operation)
 
     def _finish(self, response: _Videos, upstream_id: str) -> Flow[Done | Failed]:
         """Return the videos that passed the content filter, if any."""
@@ -279,13 +340,17 @@ class Veo(GenerationDefaults):
             ContentFiltered(upstream=upstream_reason(_support_code(reason) or "filtered", reason or None, upstream_id))
         )
 
-    def _describe(self, order: Order) -> dict[str, Any]:
-        """Return the body of the order."""
-        prompt, folder = order.params["prompt"], self._folder(order)
-        given = {name: value for name, value in order.params.items() if name in FIELDS and name != "prompt"}
+    def _describe(self, order: Order) -> tuple[dict[str, Any], dict[str, Any], tuple[str, ...]]:
+        """Return the body, what polls need to know, and the warnings. Raise `Unfit` for what Veo cannot make."""
+        folder = self._folder(order)
         place = {} if folder is None else {"storageUri": folder}
+        if any(order.model_id == model.id for model in FILMS):
+            instance, given, kept, warnings = _describe_film(order)
+            parameters = {**given, "sampleCount": 1, **place}
+            return {"instances": [instance], "parameters": parameters}, kept, warnings
+        given = {name: value for name, value in order.params.items() if name in FIELDS and name != "prompt"}
         parameters = {"generateAudio": True, **given, "sampleCount": 1, **place}
-        return {"instances": [{"prompt": prompt}], "parameters": parameters}
+        return {"instances": [{"prompt": order.params["prompt"]}], "parameters": parameters}, {}, ()
 
     # -- the bucket
 
@@ -337,6 +402,45 @@ class Veo(GenerationDefaults):
         if token is None or self._clocks.steady() >= token[1]:
             token = self._token = yield from _ask_token(self._account, self._clocks)
         return {"authorization": f"Bearer {token[0]}"}
+
+
+# -- films in the neutral params
+
+
+def _describe_film(order: Order) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any], tuple[str, ...]]:
+    """Return the instance, the parameters, what polls need to know, and the warnings."""
+    film = read_film(order, replace(TERMS, needs_prompt="input_references" in order.params))
+    warnings = film.warnings
+    names = {"negative_prompt": "negativePrompt", "generate_audio": "generateAudio", "seed": "seed"}
+    given = {"generateAudio": True, "personGeneration": "allow_adult", **film.renamed(names)}
+    instance: dict[str, Any] = film.renamed({"prompt": "prompt"})
+    if film.first is not None:
+        instance["image"] = _attach(film.first)
+        given["resizeMode"] = "pad"
+    if film.last is not None:
+        instance["lastFrame"] = _attach(film.last)
+    if film.references:
+        instance["referenceImages"] = [{"image": _attach(each), "referenceType": "asset"} for each in film.references]
+    if film.video is not None:
+        _check_source(film.video)
+        instance["video"] = _attach(film.video)
+        added = f"Veo returns the {ADDED_SECONDS} seconds that it adds, without the given film."
+        return instance, given, {"expected": {}}, (*warnings, added)
+    asked = {"durationSeconds": film.seconds, "aspectRatio": film.ratio, "resolution": film.resolution}
+    given |= {name: value for name, value in asked.items() if value is not None}
+    return instance, given, {"expected": film.expected}, warnings
+
+
+def _attach(file: StoredFile) -> dict[str, Any]:
+    return {"bytesBase64Encoded": Base64(file), "mimeType": file.content_type}
+
+
+def _check_source(film: StoredFile) -> None:
+    """Raise `Unfit` for a film that Veo cannot extend."""
+    short, long = sorted((film.width, film.height))
+    if short and (short not in (720, 1080) or long * 9 != short * 16):
+        wanted = "films of 720p or 1080p in 16:9 or 9:16"
+        raise Unfit("video", f"Veo takes {wanted}, got {film.width} x {film.height}.")
 
 
 def _ask_token(account: _Account, clocks: Clocks) -> Flow[tuple[str, float]]:

@@ -1,5 +1,6 @@
-"""The paths of chat and embeddings and the JSON Schemas of their bodies, for model lists and the OpenAPI document."""
+"""Paths of chat, embeddings and speech, and the JSON Schemas of their bodies, for model lists and OpenAPI."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 CHAT_PATH: Final = "/llm/chat/completions"
@@ -10,6 +11,8 @@ CHAT_ENDPOINTS: Final = (CHAT_PATH, MESSAGES_PATH, RESPONSES_PATH)
 """Paths that answer a chat, one for each dialect that this server speaks."""
 EMBEDDING_PATH: Final = "/llm/embeddings"
 EMBEDDING_ENDPOINTS: Final = (EMBEDDING_PATH,)
+SPEECH_PATH: Final = "/llm/audio/speech"
+TRANSCRIPTION_PATH: Final = "/llm/audio/transcriptions"
 
 
 def _optional(schema: dict[str, Any], description: str = "") -> dict[str, Any]:
@@ -129,3 +132,54 @@ RESPONSES_REQUEST: dict[str, Any] = {
     },
     "example": {"model": "fast-chat", "input": "What is a penstock?"},
 }
+SPEECH_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["model", "input", "voice"],
+    "additionalProperties": True,
+    "description": "OpenAI's request. Other fields are passed on to the vendor.",
+    "properties": {
+        "model": CHAT_REQUEST["properties"]["model"],
+        "input": {"type": "string", "minLength": 1, "maxLength": 4096, "description": "the text to read aloud"},
+        "voice": {
+            "description": "the name of a voice, or an object with its id",
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "object", "required": ["id"], "properties": {"id": {"type": "string", "minLength": 1}}},
+            ],
+        },
+        "instructions": _optional(TEXT, "how to say it, for models that take directions"),
+        "response_format": _optional(
+            {"type": "string", "enum": ["mp3", "opus", "aac", "flac", "wav", "pcm"]},
+            "the default is mp3; pcm: 16 bits, little-endian, one channel, 24 kHz",
+        ),
+        "speed": _optional({"type": "number", "minimum": 0.25, "maximum": 4}),
+        "stream_format": _optional({"type": "string", "enum": ["audio", "sse"]}, "sse: events, the last with usage"),
+    },
+    "example": {"model": "hibari", "input": "A penstock feeds water to a turbine.", "voice": "heart"},
+}
+TRANSCRIPTION_REQUEST: dict[str, Any] = {
+    "type": "object",
+    "required": ["file", "model"],
+    "additionalProperties": True,
+    "description": "OpenAI's form. Other fields are passed on to the vendor.",
+    "properties": {
+        "file": {"type": "string", "format": "binary", "description": "a sound or a film, at most 25 MB"},
+        "model": CHAT_REQUEST["properties"]["model"],
+        "language": {**TEXT, "description": "the code of the language, such as `en`; default: found"},
+        "prompt": {**TEXT, "description": "words that may occur, as a hint"},
+        "response_format": {
+            "type": "string",
+            "enum": ["json", "text", "srt", "verbose_json", "vtt", "diarized_json"],
+            "description": "the default is json",
+        },
+        "stream": {"type": "boolean", "description": "true: events, the last with the whole text"},
+    },
+    "example": {"model": "whisper-base", "response_format": "json"},
+}
+TEXT_REQUESTS: Final[Mapping[str, tuple[dict[str, Any], tuple[str, ...]]]] = {
+    "chat": (CHAT_REQUEST, CHAT_ENDPOINTS),
+    "embedding": (EMBEDDING_REQUEST, EMBEDDING_ENDPOINTS),
+    "speech": (SPEECH_REQUEST, (SPEECH_PATH,)),
+    "transcription": (TRANSCRIPTION_REQUEST, (TRANSCRIPTION_PATH,)),
+}
+"""By kind of model: the schema of its requests and the paths that take them."""

@@ -8,7 +8,7 @@ from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
 
-from penstock.domain.files import MAX_FILE_BYTES, clean_name
+from penstock.domain.files import MAX_BYTES, clean_name, sniff_kind
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 
 NAME: Final = b"file"
@@ -32,14 +32,15 @@ class FileUpload:
         content_type = self._request.headers.get("content-type", "")
         if not content_type.lower().startswith("multipart/form-data"):
             raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
-        size = 0
+        size, most = 0, 0
         try:
             form = _Form(content_type)
             async for chunk in self._request.stream():
                 for piece in form.feed(chunk):
+                    most = most or _limit_of(piece)
                     size += len(piece)
-                    if size > MAX_FILE_BYTES:
-                        message = f"The file is too large: at most {MAX_FILE_BYTES >> 20} MB are allowed."
+                    if size > most:
+                        message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
                         raise BodyTooLarge(message, param="file")
                     yield piece
         except FormParserError as error:
@@ -48,6 +49,12 @@ class FileUpload:
             message = "The multipart field `file` is required, with a file name."
             raise InvalidRequest(message, code="missing_required_parameter", param="file")
         self._given_name = form.filename.decode("utf-8", "replace")
+
+
+def _limit_of(head: bytes) -> int:
+    """Return the most bytes of a file by its first bytes; where they do not say its kind, opening it does."""
+    kind = sniff_kind(head)
+    return max(MAX_BYTES.values()) if kind is None else MAX_BYTES[kind]
 
 
 class _Form:

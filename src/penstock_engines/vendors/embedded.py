@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Final
 import msgspec
 from pydantic import Field
 
-from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog import image_to_model, speech, text_to_video
 from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
 from penstock.domain.prices import FREE
 from penstock.vendor_api.generation import (
@@ -34,6 +34,7 @@ from penstock.vendor_api.generation import (
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
+from penstock_engines.vendors import picture_models
 from penstock_engines.vendors.picture_models import (
     SKETCH,
     STILL_FILM,
@@ -44,8 +45,8 @@ from penstock_engines.vendors.picture_models import (
     list_unsupported,
 )
 
-MODELS: Final = (*image_to_model.MODELS, *text_to_video.MODELS, SKETCH, STILL_FILM)
-SERVED: Final = [ServedModel(model, FREE) for model in MODELS]
+FAMILIES: Final = (image_to_model, text_to_video, speech, picture_models)
+SERVED: Final = [ServedModel(model, FREE) for family in FAMILIES for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
     "v2.0-20240919": 20_000,
@@ -121,6 +122,8 @@ class Embedded(GenerationDefaults):
             return Failed(UpstreamRejected(refusal))
         if order.file is not None:
             yield Call("PUT", f"{path}/inputs/file", file=order.file)
+        for given in order.given("audio"):
+            yield Call("PUT", f"{path}/inputs/audio", file=given.file)
         for name, file in list_inputs(order):
             yield Call("PUT", f"{path}/inputs/{name}", file=file)
         reply = yield Call("PUT", path, json=_describe(order))
@@ -128,7 +131,7 @@ class Embedded(GenerationDefaults):
             case 201:
                 version = order.params.get("model_version")
                 operation = {"id": order.reference, "version": version}
-                return Accepted(order.reference, operation, tuple(list_unsupported(order)))
+                return Accepted(order.reference, operation, (*_find_ignored(order.params), *list_unsupported(order)))
             case 501:
                 return Failed(_find_error(_read(reply)))
             case _:
@@ -175,7 +178,7 @@ def _describe(order: Order) -> dict[str, Any]:
         return describe_picture(params)
     if order.model == STILL_FILM.id:
         return describe_film(order)
-    if "prompt" in params:
+    if "durationSeconds" in params:
         width, height = text_to_video.frame_size(params)
         wish = {
             "prompt": params["prompt"],
@@ -186,6 +189,10 @@ def _describe(order: Order) -> dict[str, Any]:
             "people": params["personGeneration"] != "dont_allow",
         }
         return {"engine": "cinema", "wish": wish}
+    if "audio" in params:
+        return {"engine": "whisper", "wish": _pick(params, ("language", "prompt", "response_format"))}
+    if "text" in params:
+        return {"engine": "hibari", "wish": _pick(params, ("text", "speed", "output_format"))}
     wish = {
         "face_limit": params.get("face_limit") or USUAL_FACES.get(params["model_version"]),
         "texture": params["texture"],
@@ -194,6 +201,19 @@ def _describe(order: Order) -> dict[str, Any]:
         "seed": params["model_seed"],
     }
     return {"engine": "inflate", "wish": wish}
+
+
+def _pick(params: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    return {name: params[name] for name in names if name in params}
+
+
+def _find_ignored(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return a warning for each param of speech that the one English voice cannot honour."""
+    if "text" not in params:
+        return ()
+    given = {"instructions": None, "voice": "heart", "language": "en"}
+    ignored = (name for name, only in given.items() if params.get(name) not in (None, only))
+    return tuple(f"`{name}` has no effect: the built-in voice is one English voice." for name in ignored)
 
 
 def _finish(order: _OrderState, operation: Mapping[str, Any]) -> Done:

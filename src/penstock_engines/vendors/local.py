@@ -14,8 +14,8 @@ from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
 from penstock.vendor_api.chat_extensions import find_dropped, plain_messages
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
 from penstock_engines.llama.llama_server import LlamaOptions, LlamaServer
 from penstock_engines.llama.profiles import find_profile
 from penstock_engines.vendors.tool_emulation import (

@@ -5,32 +5,24 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final, NoReturn
 
 import msgspec
-from pydantic import Field
 
 from penstock.domain.chat import Ask, Dialect, Fault
 from penstock.domain.prices import FREE_TOKENS, TokenPrice
 from penstock.errors import InvalidRequest
 from penstock.vendor_api.chat import AboutModel, ChatOptions, ChatServer, Translator
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Call, Reply, VendorFolders
-from penstock.vendor_api.openai_errors import read_fault
-from penstock_engines.minilm.embedding_server import EmbeddingServer, EmbeddingServerOptions
+from penstock_engines.minilm.embedding_server import EmbeddingServer
 from penstock_engines.minilm.model_facts import DIMENSIONS, MAX_TOKENS
+from penstock_engines.vendors.model_options import ModelOptions
 
 MODEL: Final = "minilm-l6"
 DESCRIPTION: Final = f"English texts of up to {MAX_TOKENS} tokens, {DIMENSIONS} dimensions. Runs on this machine."
 _encode = msgspec.json.Encoder().encode
 
 
-class MiniLMOptions(ChatOptions):
+class MiniLMOptions(ModelOptions):
     """`[vendors.minilm]`."""
-
-    threads: int | None = Field(default=None, ge=1, description="default: one for each core")
-    memory_mb: int | None = Field(default=None, ge=256, description="the most memory it may take, in MiB")
-    unload_seconds: float = Field(default=600.0, gt=0, description="how long an unused model stays in memory")
-    start_seconds: float = Field(default=60.0, gt=0, description="how long loading the model may take")
-    max_concurrent: int = Field(
-        default=20, ge=1, description="how many requests it answers or lets wait; beyond that callers get a 429"
-    )
 
 
 class MiniLM:
@@ -45,15 +37,7 @@ class MiniLM:
 
     def __init__(self, options: MiniLMOptions, folders: VendorFolders) -> None:
         self.options = options
-        server = EmbeddingServer(
-            EmbeddingServerOptions(
-                weights=folders.weights,
-                threads=options.threads,
-                memory_mb=options.memory_mb,
-                unload_seconds=options.unload_seconds,
-                start_seconds=options.start_seconds,
-            )
-        )
+        server = EmbeddingServer(options.for_server(folders.weights))
         self.server: ChatServer | None = server
         self._headers = {
             "content-type": "application/json",

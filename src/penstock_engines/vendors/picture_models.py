@@ -31,6 +31,7 @@ STILL_FILM: Final = GenerationModel(
     expect=expect_film,
     seed_param="seed",
 )
+MODELS: Final = (SKETCH, STILL_FILM)
 USUAL_SIDE: Final = 1024
 USUAL_SECONDS: Final = 5
 

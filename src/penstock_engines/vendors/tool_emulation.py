@@ -22,8 +22,8 @@ from penstock.domain.chat import (
 )
 from penstock.domain.ids import new_id
 from penstock.errors import InvalidRequest
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Reply
-from penstock.vendor_api.openai_errors import read_fault
 
 Json = dict[str, Any]
 _REASONS = {"length": Reason.LENGTH, "content_filter": Reason.FILTER}

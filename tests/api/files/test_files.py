@@ -128,7 +128,7 @@ async def test_a_form_that_is_not_as_it_should_be_is_refused(server):
 async def test_what_is_too_large_is_refused(server):
     over = await upload(server.client, picture() + bytes(20 * MEGABYTE))
     assert refusal(over)[:2] == (413, "body_too_large")
-    far_over = await upload(server.client, bytes(33 * MEGABYTE))
+    far_over = await upload(server.client, bytes(202 * MEGABYTE))
     assert refusal(far_over)[:2] == (413, "body_too_large")
     assert stored(server) == []
 

@@ -14,8 +14,8 @@ import pytest
 import workloads as works
 from walls import try_walls
 
-from penstock.inspection.glb import inspect_model
 from penstock.inspection.images_and_video import inspect_image, inspect_video
+from penstock.inspection.models import inspect_model
 from penstock.inspection.worker_pool import ProcessPool, WorkFailed
 from penstock.simulator.samples import make_model, make_preview, make_video
 from penstock_sandbox import sandbox
@@ -105,7 +105,7 @@ from dataclasses import replace
 from importlib import import_module
 from penstock.inspection import images_and_video as inspection
 from penstock_sandbox import sandbox
-from penstock.inspection.glb import inspect_model
+from penstock.inspection.models import inspect_model
 
 for libraries in inspection.LIBRARIES.values():
     for library in libraries:

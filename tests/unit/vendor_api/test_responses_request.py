@@ -8,7 +8,7 @@ import pytest
 from penstock.chat import request
 from penstock.errors import InvalidRequest
 from penstock.vendor_api import seals
-from penstock.vendor_api.responses_request import translate_request
+from penstock.vendor_api.dialects.responses_request import translate_request
 
 USER = {"role": "user", "content": "Hi"}
 ITEM = {"id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "gAAA"}

@@ -4,6 +4,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+from penstock.chat.doors.audio.speech import SpeechDoor
+from penstock.chat.doors.audio.transcriptions import TranscriptionsDoor
 from penstock.chat.doors.completions import CompletionsDoor
 from penstock.chat.doors.door import Door
 from penstock.chat.doors.embeddings import EmbeddingsDoor
@@ -14,6 +16,8 @@ from penstock.domain.chat import Dialect
 DOORS: Final[Mapping[Dialect, Door]] = {
     Dialect.CHAT: CompletionsDoor(),
     Dialect.EMBEDDINGS: EmbeddingsDoor(),
+    Dialect.SPEECH: SpeechDoor(),
+    Dialect.TRANSCRIPTIONS: TranscriptionsDoor(),
     Dialect.RESPONSES: ResponsesDoor(),
     Dialect.MESSAGES: MessagesDoor(),
 }
@@ -22,6 +26,12 @@ PATHS: Final[Mapping[str, Door]] = {
     for dialect, paths in {
         Dialect.CHAT: ("/llm/chat/completions", "/v1/chat/completions", "/llm/v1/chat/completions"),
         Dialect.EMBEDDINGS: ("/llm/embeddings", "/v1/embeddings", "/llm/v1/embeddings"),
+        Dialect.SPEECH: ("/llm/audio/speech", "/v1/audio/speech", "/llm/v1/audio/speech"),
+        Dialect.TRANSCRIPTIONS: (
+            "/llm/audio/transcriptions",
+            "/v1/audio/transcriptions",
+            "/llm/v1/audio/transcriptions",
+        ),
         Dialect.RESPONSES: ("/v1/responses", "/llm/v1/responses", "/llm/responses"),
         Dialect.MESSAGES: ("/v1/messages", "/llm/v1/messages", "/llm/messages"),
     }.items()

@@ -142,7 +142,8 @@ def find_output(job: Job, name: int | str) -> Asset:
 def refer_to(job: Job, asset: Asset) -> StoredFile:
     """Return an output as an input file. Its bytes are those of the output itself."""
     attempt = next((each for each in reversed(job.attempts) if each.outcome is Outcome.SUCCEEDED), None)
-    origin = attempt and Origin(attempt.vendor, attempt.credential, attempt.upstream_id or "", job.model)
+    upstream_id = attempt and (attempt.result_id or attempt.upstream_id)
+    origin = attempt and Origin(attempt.vendor, attempt.credential, upstream_id or "", job.model)
     return StoredFile(
         token=asset.id,
         account_id=job.account_id,

@@ -25,7 +25,7 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.gateway import Gateway
-from penstock.offers.offer import ChatOffer
+from penstock.offers.offer import TEXT_KINDS, ChatOffer
 from penstock.web.credentials import find_credential
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
@@ -37,6 +37,9 @@ STREAM_LINES: Final = (
     b"content-type: text/event-stream; charset=utf-8\r\ncache-control: no-cache\r\nx-accel-buffering: no\r\n"
 )
 JSON: Final = b"application/json"
+FORM: Final = b"multipart/form-data"
+FORMS: Final = frozenset({Dialect.TRANSCRIPTIONS})
+"""Dialects whose requests are forms."""
 JSON_LINES: Final = b"content-type: application/json\r\n"
 ERROR_READ_SECONDS: Final = 0.5
 """Seconds for the client to read the error event. Some drop unread data when the connection breaks."""
@@ -104,7 +107,10 @@ class Completions:
         begun = self._gateway.steady()
         cycle: Cycle = scope["extensions"][CYCLE]
         key = await self._admit(cycle, scope)
-        ask = await self._read(door.read, cycle, receive, key.account_id)
+        ask = await self._read(door.read, cycle, receive, key.account_id, FORM if door.dialect in FORMS else JSON)
+        if ask.upload is not None:
+            self._find(ask, key)  # before the sound is opened
+            ask = await self._gateway.sound_meter.measure(ask, key.account_id)
         if ask.dialect is Dialect.RESPONSES:
             await self._serve_response(ask, key, cycle, send, begun)
         else:
@@ -174,17 +180,19 @@ class Completions:
         return self._gateway.relay.open(ask, self._find(ask, key), key, request_id)
 
     def _find(self, ask: Ask, key: ApiKey) -> ChatOffer:
-        offer = self._gateway.offers.get_chat(ask.model, "embedding" if ask.dialect is Dialect.EMBEDDINGS else "chat")
+        offer = self._gateway.offers.get_chat(ask.model, TEXT_KINDS.get(ask.dialect, "chat"))
         if not key.allows_model(ask.model):
             raise ModelNotAllowed(f"This API key may not use `{ask.model}`.", param="model")
         return offer
 
-    async def _read(self, read: _Read, cycle: Cycle, receive: Receive, account_id: str) -> Ask:
+    async def _read(
+        self, read: _Read, cycle: Cycle, receive: Receive, account_id: str, media_type: bytes = JSON
+    ) -> Ask:
         headers = cycle.head.fields
         content_type = headers.get(b"content-type", JSON)
-        if content_type != JSON and content_type.partition(b";")[0].strip().lower() != JSON:
+        if content_type != media_type and content_type.partition(b";")[0].strip().lower() != media_type:
             sent = content_type.partition(b";")[0][:80].decode("latin-1")
-            raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{sent}`.")
+            raise UnsupportedMediaType(f"Send `content-type: {media_type.decode()}`, not `{sent}`.")
         if b"content-encoding" in headers:
             encoding = headers[b"content-encoding"].strip().lower()
             memory, max_bytes = self._gateway.body_memory, self._max_body_bytes
@@ -233,7 +241,12 @@ async def _send_whole(
     if cycle.is_full:
         await cycle.drain()
     # A cached stream is sent whole.
-    cycle.respond((STREAM_LINES if answer.ask.stream else JSON_LINES) + lines, body)
+    cycle.respond((STREAM_LINES if answer.ask.stream else _write_type(answer)) + lines, body)
+
+
+def _write_type(answer: Answer) -> bytes:
+    content_type = answer.content_type
+    return JSON_LINES if content_type == JSON else b"content-type: %b\r\n" % content_type
 
 
 async def _send_stream(

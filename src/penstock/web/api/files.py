@@ -1,4 +1,4 @@
-"""`/api/v1/files`: upload an image once, then use it by its token."""
+"""`/api/v1/files`: upload a file once, then use it by its token."""
 
 from typing import Annotated, Any
 
@@ -61,7 +61,7 @@ FORM = {
     openapi_extra=FORM,
 )
 async def upload_file(request: Request) -> Response:
-    """Upload a JPEG, PNG or WebP as the multipart field `file`."""
+    """Upload a picture, film, sound or 3D model as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
     if caller.storage_quota is not None:  # refuse a full account before the file is read
@@ -104,11 +104,13 @@ def _record(file: StoredFile) -> dict[str, Any]:
     return {
         "object": "file",
         "file_token": file.token,
+        "kind": file.kind,
         "sha256": file.sha256,
         "bytes": file.bytes,
         "content_type": file.content_type,
         "width": file.width,
         "height": file.height,
+        "duration_seconds": file.duration_seconds,
         "name": file.name,
         "created_at": timestamp(file.created_at),
         "expires_at": timestamp(file.expires_at),

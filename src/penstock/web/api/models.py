@@ -13,7 +13,7 @@ from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer
 from penstock.web.auth import admit, signed_in
-from penstock.web.chat_schema import CHAT_ENDPOINTS, CHAT_REQUEST, EMBEDDING_ENDPOINTS, EMBEDDING_REQUEST
+from penstock.web.chat_schema import TEXT_REQUESTS
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Models"])
@@ -76,9 +76,8 @@ def _defaults(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
-    """Return the record of a chat or embedding model. Its params are the whole body of a request."""
-    is_chat = offer.kind == "chat"
-    schema = CHAT_REQUEST if is_chat else EMBEDDING_REQUEST
+    """Return the record of a model with an endpoint of its own. Its params are the whole body of a request."""
+    schema, endpoints = TEXT_REQUESTS[offer.kind]
     return {
         "id": offer.id,
         "object": "model",
@@ -91,5 +90,5 @@ def describe_chat_model(offer: ChatOffer, gateway: Gateway) -> dict[str, Any]:
         **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": None,
-        "endpoints": list(CHAT_ENDPOINTS if is_chat else EMBEDDING_ENDPOINTS),
+        "endpoints": list(endpoints),
     }

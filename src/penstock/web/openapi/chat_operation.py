@@ -28,6 +28,10 @@ from penstock.web.chat_schema import (
     MESSAGES_REQUEST,
     RESPONSES_PATH,
     RESPONSES_REQUEST,
+    SPEECH_PATH,
+    SPEECH_REQUEST,
+    TRANSCRIPTION_PATH,
+    TRANSCRIPTION_REQUEST,
 )
 from penstock.web.responses import success
 
@@ -65,6 +69,8 @@ def describe_doors() -> dict[str, Any]:
         COUNT_PATH: _describe_count(),
         RESPONSES_PATH: _describe_responses(),
         EMBEDDING_PATH: _describe_embeddings(),
+        SPEECH_PATH: _describe_speech(),
+        TRANSCRIPTION_PATH: _describe_transcriptions(),
     }
     return {path: {"post": operation} for path, operation in described.items()}
 
@@ -98,6 +104,24 @@ def _describe_embeddings() -> dict[str, Any]:
     answered = success("The vectors, in the order of the texts.", "EmbeddingList", headers=HEADERS)
     words = ("Embeddings", "Get embeddings with any OpenAI client. Also at `/v1/embeddings`.", "create_embeddings")
     return _describe(words, EMBEDDING_REQUEST, answered)
+
+
+def _describe_speech() -> dict[str, Any]:
+    answered = success("The sound, in the format asked for.", "Transcript", headers=HEADERS)
+    sound = {"schema": {"type": "string", "format": "binary"}}
+    types = ("audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav", "audio/pcm")
+    content = dict.fromkeys(types, sound) | {"text/event-stream": {"schema": TEXT}}
+    words = ("Speech", "Have a text read aloud with any OpenAI client. Also at `/v1/audio/speech`.", "create_speech")
+    return _describe(words, SPEECH_REQUEST, answered | {"content": content})
+
+
+def _describe_transcriptions() -> dict[str, Any]:
+    answered = _stream(success("The transcript, in the format asked for.", "Transcript", headers=HEADERS))
+    answered["content"]["text/plain"] = {"schema": TEXT}
+    text = "Have speech written down with any OpenAI client. Also at `/v1/audio/transcriptions`."
+    operation = _describe(("Transcription", text, "create_transcription"), TRANSCRIPTION_REQUEST, answered)
+    request = {key: value for key, value in TRANSCRIPTION_REQUEST.items() if key != "example"}
+    return operation | {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": request}}}}
 
 
 def _stream(answered: dict[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType
+from penstock.domain.files import FileKind
 from penstock.domain.webhooks import DisabledReason, Status
 from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment
 from penstock.store.queries.billing.usage_rows import Group
@@ -118,15 +119,17 @@ class Feed(Shape):
 
 
 class FileRecord(Shape):
-    """An uploaded picture."""
+    """An uploaded file; `width` and `height` are 0 for kinds that have none."""
 
     object: Literal["file"]
     file_token: str
+    kind: FileKind
     sha256: str
     bytes: int
     content_type: str
     width: int
     height: int
+    duration_seconds: float | None
     name: str | None
     created_at: Moment
     expires_at: Moment | None
@@ -155,6 +158,8 @@ class TokenPriceShape(Shape):
     output_per_million: str
     reasoning_per_million: str
     per_request: str
+    per_million_characters: str = Field(description="of text that is read aloud")
+    per_minute: str = Field(description="of sound that is written down")
     currency: Literal["USD"]
 
 
@@ -272,6 +277,14 @@ class EmbeddingList(Shape):
     usage: dict[str, Any]
 
 
+class Transcript(Shape):
+    """OpenAI's transcript; vendors may add fields."""
+
+    model_config = ConfigDict(extra="allow", json_schema_serialization_defaults_required=False)
+
+    text: str
+
+
 class Message(Shape):
     """Anthropic's message; vendors may add fields."""
 
@@ -305,7 +318,10 @@ class ChatModel(Shape):
     lifecycle: Literal["active"]
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
-    kind: Literal["chat", "embedding"] = Field(description="`embedding`: it is served by `/llm/embeddings`")
+    kind: Literal["chat", "embedding", "speech", "transcription"] = Field(
+        description="`embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; "
+        "`transcription`: by `/llm/audio/transcriptions`"
+    )
 
 
 class ChatModelList(Shape):

@@ -5,6 +5,7 @@ from collections.abc import Awaitable
 from contextlib import suppress
 
 from penstock.chat.doors import find_door
+from penstock.domain.files import MAX_BYTES
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 from penstock.fairness.body_memory import SMALL_BODY_BYTES
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
@@ -17,6 +18,10 @@ MIN_BYTES_PER_SECOND = 32 << 10
 LINGER_SECONDS = 1.0
 """Idle timeout of a refused sender. Closing while bytes are still arriving would reset the connection and lose the
 answer."""
+UPLOADS = frozenset({"/api/v1/files"})
+"""Paths whose bodies are files. They go to the disk as they arrive, so that they may be larger and take longer."""
+MAX_UPLOAD_BYTES = max(MAX_BYTES.values()) + (1 << 20)
+"""Bytes of a form with the largest file. The limit of the file itself depends on its kind."""
 MAX_LINGER_SECONDS = 30.0
 """Seconds after which a refused sender is cut off even if it still sends."""
 
@@ -35,17 +40,21 @@ class BodyLimits:
             return self._app(scope, receive, send)
         cycle = scope["extensions"][CYCLE]
         declared = cycle.length
-        if declared is not None and declared > self._max_body_bytes:
-            return _answer(_too_large(self._max_body_bytes), scope, receive, send)
+        if declared is not None and declared > self._limit_of(scope):
+            return _answer(_too_large(self._limit_of(scope)), scope, receive, send)
         # Small bodies arrive together with the head, so there is nothing to wait for.
         if declared == 0 or (declared is not None and cycle.has_whole_body):
             return self._app(scope, receive, send)
         return self._serve_counted(scope, receive, send)
 
+    def _limit_of(self, scope: Message) -> int:
+        most = self._max_body_bytes
+        return max(most, MAX_UPLOAD_BYTES) if scope["path"] in UPLOADS else most
+
     async def _serve_counted(self, scope: Message, receive: Receive, send: Send) -> None:
-        exchange = _Exchange(
-            receive, send, self._max_body_bytes, self._body_seconds, scope["extensions"][CYCLE].length or 0
-        )
+        declared = scope["extensions"][CYCLE].length or 0
+        exchange = _Exchange(receive, send, self._limit_of(scope), self._body_seconds, declared)
+        exchange.is_upload = scope["path"] in UPLOADS
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except Exception:
@@ -69,6 +78,7 @@ class _Exchange:
         "_seconds",
         "_send",
         "failure",
+        "is_upload",
         "started",
     )
 
@@ -83,6 +93,7 @@ class _Exchange:
         self._received = 0
         self._complete = False
         self.failure: PenstockError | None = None
+        self.is_upload = False
         self.started = False
 
     async def receive(self) -> Message:
@@ -113,7 +124,8 @@ class _Exchange:
             self._begun_at = now
         allowed = self._seconds * MAX_STALLS
         if max(self._declared, self._received) > SMALL_BODY_BYTES:
-            allowed = min(allowed, self._seconds + self._received / MIN_BYTES_PER_SECOND)
+            at_pace = self._seconds + self._received / MIN_BYTES_PER_SECOND
+            allowed = at_pace if self.is_upload else min(allowed, at_pace)
         return min(now + self._seconds, self._begun_at + allowed)
 
     # Not a coroutine, so that each chunk of a stream costs a call but no frame.

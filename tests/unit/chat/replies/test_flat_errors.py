@@ -11,8 +11,8 @@ from penstock.chat.replies.broken import Broken
 from penstock.chat.replies.chunks.completion import pass_whole
 from penstock.chat.replies.flat_errors import find_error, write_error
 from penstock.domain.chat import Blame
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Reply
-from penstock.vendor_api.openai_errors import read_fault
 
 SAID = "It does not work"
 ERRORS: dict[str, tuple[Any, str, Blame]] = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 from penstock.chat.replies.chunks.parts import ChunkTranslation
 from penstock.chat.replies.chunks.writer import ChunkWriter
 from penstock.chat.replies.translated import TranslatedStream
-from penstock.vendor_api.responses_reply import ResponsesTranslation
+from penstock.vendor_api.dialects.responses_reply import ResponsesTranslation
 from penstock.vendors.anthropic import AnthropicTranslation
 
 BLOCK = {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}}

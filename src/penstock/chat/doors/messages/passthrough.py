@@ -13,8 +13,8 @@ from penstock.chat.replies.template import TextTemplate, learn_text
 from penstock.chat.replies.whole_events import EVENT, WholeEvents
 from penstock.domain.chat import Usage
 from penstock.errors import PenstockError
+from penstock.vendor_api.dialects.messages_usage import MessagesCounts
 from penstock.vendor_api.lenient_json import UNREADABLE, read_json
-from penstock.vendor_api.messages_usage import MessagesCounts
 
 Json: TypeAlias = dict[str, Any]
 

@@ -19,8 +19,8 @@ from penstock.domain.chat import (
 )
 from penstock.errors import PenstockError
 from penstock.vendor_api import seals
+from penstock.vendor_api.dialects.messages_usage import write_usage
 from penstock.vendor_api.lenient_json import read_json, write_json
-from penstock.vendor_api.messages_usage import write_usage
 
 Json: TypeAlias = dict[str, Any]
 

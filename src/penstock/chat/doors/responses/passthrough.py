@@ -13,8 +13,8 @@ from penstock.chat.replies.broken import MAX_SKIPPED, Broken, Malformed
 from penstock.chat.replies.whole_events import EVENT, WholeEvents
 from penstock.domain.chat import Ask, Usage
 from penstock.errors import PenstockError
+from penstock.vendor_api.dialects.responses_events import COMPLETE, FAILED, read_failure, read_reason, read_usage
 from penstock.vendor_api.lenient_json import read_json
-from penstock.vendor_api.responses_events import COMPLETE, FAILED, read_failure, read_reason, read_usage
 
 Json: TypeAlias = dict[str, Any]
 

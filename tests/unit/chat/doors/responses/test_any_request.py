@@ -10,7 +10,7 @@ from hypothesis import strategies as some
 from penstock.chat.doors.responses.door import ResponsesDoor
 from penstock.domain.chat import Finish, Reason, Text, ToolCall, Usage
 from penstock.errors import InvalidRequest
-from penstock.vendor_api.responses_request import adapt_request
+from penstock.vendor_api.dialects.responses_request import adapt_request
 
 DOOR = ResponsesDoor()
 WORDS = some.sampled_from(

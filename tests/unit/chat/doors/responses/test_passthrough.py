@@ -14,7 +14,7 @@ from penstock.chat.replies.broken import Broken, Malformed
 from penstock.chat.replies.sse import MAX_EVENT_BYTES, EventTooLarge
 from penstock.domain.chat import Blame, Usage
 from penstock.errors import VendorFailed
-from penstock.vendor_api.openai_errors import read_fault
+from penstock.vendor_api.dialects.openai_errors import read_fault
 
 DOOR = ResponsesDoor()
 USAGE = {"input_tokens": 12, "output_tokens": 9, "input_tokens_details": {"cached_tokens": 3}}

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Final, cast
 
 from penstock.domain.chat import Blame, Fault, Reason, Usage, read_count
+from penstock.vendor_api.dialects.openai_errors import read_fault
 from penstock.vendor_api.generation import Reply
 from penstock.vendor_api.lenient_json import write_json
-from penstock.vendor_api.openai_errors import read_fault
 
 COMPLETE: Final = ("response.completed", "response.incomplete", "response.done")
 """Events that end a complete response."""

@@ -17,9 +17,9 @@ from penstock.domain.chat import (
     Used,
 )
 from penstock.vendor_api import seals
+from penstock.vendor_api.dialects.responses_events import COMPLETE, FAILED, read_failure, read_reason, read_usage
+from penstock.vendor_api.dialects.responses_request import SEAL_NAME
 from penstock.vendor_api.lenient_json import read_json, write_json
-from penstock.vendor_api.responses_events import COMPLETE, FAILED, read_failure, read_reason, read_usage
-from penstock.vendor_api.responses_request import SEAL_NAME
 
 _Json: TypeAlias = dict[str, Any]
 

@@ -1,14 +1,16 @@
-"""`tripo`: 3D models from pictures by Tripo's API, version 3; version 2 for those who still run it."""
+"""`tripo`: 3D models by Tripo's API, version 3; version 2, for pictures only, for those who still run it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, cast
 from urllib.parse import quote
 
 import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model
+from penstock.catalog.model_family import asked_operation
 from penstock.catalog.params import as_object
+from penstock.domain.files import StoredFile, ending_of
 from penstock.domain.job_errors import (
     ContentFiltered,
     JobError,
@@ -56,6 +58,7 @@ from penstock.vendor_api.replies import (
     server_time,
     upstream_reason,
 )
+from penstock.vendors.tripo import family
 
 HOSTS: Final = {"v3": "https://openapi.tripo3d.ai", "v2": "https://api.tripo3d.ai/v2/openapi"}
 SEED_ONLY: Final = "v1.4-20240625"
@@ -67,6 +70,10 @@ PRICE: Final = Price.model_validate(
     }
 )
 UNKNOWN: Final = 2001
+FILES: Final = {"input", "inputs", "texture_prompt"}
+"""Fields with tokens of uploads, which an order that is looked up no longer knows."""
+MAX_FORM_BYTES: Final = 50 * 1024 * 1024
+"""A larger file is put where Tripo says instead of sent in a form."""
 FULL: Final = {1007, 2000, 2014}
 """Codes of orders that may be accepted later: rate limit, concurrency limit, moderation out of order."""
 ERRORS: Final[Mapping[int, type[JobError]]] = {
@@ -94,6 +101,8 @@ class TripoOptions(VendorOptions):
 class _Token(msgspec.Struct):
     file_token: str = ""
     image_token: str = ""
+    presigned_url: str = ""
+    upload_url: str = ""
 
 
 class _Created(msgspec.Struct):
@@ -140,7 +149,10 @@ class Tripo(GenerationDefaults):
     """The picture is uploaded before the order. Links to a result are valid for minutes; each poll returns new ones."""
 
     options_type: ClassVar[type[VendorOptions]] = TripoOptions
-    models: Sequence[ServedModel] = [ServedModel(model, PRICE) for model in image_to_model.MODELS]
+    models: Sequence[ServedModel] = [
+        *(ServedModel(model, PRICE) for model in image_to_model.MODELS),
+        *family.MODELS,
+    ]
 
     def __init__(self, options: TripoOptions, folders: VendorFolders) -> None:
         del folders
@@ -150,24 +162,77 @@ class Tripo(GenerationDefaults):
         self.lookup_seconds = options.lookup_seconds
         self.reads_objects = not self._v3
         self.batch = 50 if self._v3 else 0
+        if not self._v3:
+            self.models = [served for served in self.models if served not in family.MODELS]
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
-        """Upload the picture, then place the order."""
-        token: str | None = None
+        """Upload the files, then place the order."""
+        if asked_operation(order.params):
+            return (yield from self._submit_family(order))
+        token: str | Refused | Failed | None = None
         if order.file is not None:
-            path = "/v3/files" if self._v3 else "/upload/sts"
-            reply = yield self._call("POST", path, form=Form("file", order.file), prepares=True)
-            if reply.status != 200 or _code(reply):
-                return _classify(reply)
-            found = _data(reply, _Token)
-            token = found.file_token or found.image_token
-            if not token:
-                raise Unclear("an upload without a token")
+            token = yield from self._upload(order.file)
+            if isinstance(token, Refused | Failed):
+                return token
         elif not self._v3 and not isinstance(order.params["file"].get("object"), Mapping):
             reason = upstream_reason(None, "version 2 takes an object as {bucket, key}")
             return Failed(UpstreamRejected("`file.object` should be {bucket, key} here.", upstream=reason))
         body, warnings = self._describe(order, token)
-        reply = yield self._call("POST", "/v3/generation/image-to-model" if self._v3 else "/task", body)
+        return (yield from self._order("/v3/generation/image-to-model" if self._v3 else "/task", body, warnings))
+
+    def _submit_family(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Place an order of the 3D family: name a model of Tripo's own by its task, and upload any other file."""
+        if not self._v3:
+            return Failed(UpstreamRejected("Version 2 of Tripo's API makes models from pictures only."))
+        if problem := family.find_problem(order):
+            return Failed(UpstreamRejected(problem))
+        sources = dict[str, str]()
+        files = [given.file for name in ("mesh", "image", "images") for given in order.given(name)]
+        for name, file in zip(family.views(order), files, strict=True):
+            source = (yield from self._recall(order, file)) or (yield from self._upload(file))
+            if isinstance(source, Refused | Failed):
+                return source
+            sources[name] = source
+        return (yield from self._order(*family.describe(order, sources)))
+
+    def _recall(self, order: Order, file: StoredFile) -> Flow[str | Failed | None]:
+        """Return the task that made the file, if it is ours and Tripo still knows it."""
+        if file.origin is None or not order.owns(file):
+            return None
+        name = file.origin.upstream_id
+        reply = yield self._call("GET", f"/v3/tasks/{quote(name, safe='')}", prepares=True)
+        if reply.status == 200 and not _code(reply):
+            return name
+        if reply.status not in GONE_STATUSES and _code(reply) != UNKNOWN:
+            raise Unclear(f"HTTP {reply.status}")
+        if asked_operation(order.params) != "animate":
+            return None
+        return Failed(UpstreamRejected("Tripo no longer has the rigged model: rig it again."))
+
+    def _upload(self, file: StoredFile) -> Flow[str | Refused | Failed]:
+        """Upload a file; return its token."""
+        if self._v3 and file.bytes > MAX_FORM_BYTES:
+            call = self._call("POST", "/v3/files/presign", {"format": ending_of(file.content_type)}, prepares=True)
+        else:
+            path = "/v3/files" if self._v3 else "/upload/sts"
+            call = self._call("POST", path, form=Form("file", file), prepares=True)
+        reply = yield call
+        if reply.status != 200 or _code(reply):
+            return _classify(reply)
+        found = _data(reply, _Token)
+        if place := found.presigned_url or found.upload_url:
+            headers = {"content-type": file.content_type}
+            reply = yield Call("PUT", place, headers, file=file, seconds=300, prepares=True)
+            if not 200 <= reply.status < 300:
+                raise Unclear(f"HTTP {reply.status} on upload")
+        if not (token := found.file_token or found.image_token):
+            raise Unclear("an upload without a token")
+        return token
+
+    def _order(
+        self, path: str, body: Mapping[str, Any], warnings: tuple[str, ...]
+    ) -> Flow[Accepted | Refused | Failed]:
+        reply = yield self._call("POST", path, body)
         if reply.status != 200 or _code(reply):
             return _classify(reply)
         created = _data(reply, _Created)
@@ -178,21 +243,29 @@ class Tripo(GenerationDefaults):
 
         One without that seed may be another's, with another picture: then only its absence can be proven.
         """
-        wanted, _ = self._describe(order, None)
         if not self._v3:
             return LookupUnsupported()
+        if asked_operation(order.params):
+            wanted = family.describe(order, _own_tasks(order))[1]
+        else:
+            wanted = self._describe(order, None)[0]
         try:
             latest, listing = yield from read_list(order, lambda _, offset: self._list(offset))
         except _NoList:
             return LookupUnsupported()
         opened = [row for row in latest if row.record is not None]
         found = [row.upstream_id for row in opened if _matches(row.record.input, wanted)]
-        if found and "texture_seed" in wanted:
+        if found and wanted.get("texture_seed") == seed_of(order):
             return Accepted(found[-1], {"id": found[-1]})
-        plain = {name: value for name, value in wanted.items() if name != "input"}
+        plain = {name: value for name, value in wanted.items() if name not in FILES}
         recent = [row for row in opened if may_match(order, row.created_at, listing.answered_at)]
-        doubtful = [row.upstream_id for row in recent if not contradicts(as_object(row.record.input), plain)]
-        return Similar((), listing, tuple(doubtful))
+        if own := _own_tasks(order):  # nobody else has that task, so an equal order is as good as ours
+            same = [row for row in recent if as_object(row.record.input).get("input") == own["mesh"]]
+            same = [row.upstream_id for row in reversed(same) if _matches(row.record.input, wanted)]
+            return Similar(
+                tuple(Accepted(name, {"id": name}) for name in same), listing, _doubtful(recent, plain, same)
+            )
+        return Similar((), listing, _doubtful(recent, plain))
 
     def _list(self, offset: int) -> Flow[tuple[Sequence[Row], float | None]]:
         """Read a page of the account's usage with its orders; an item that our key cannot open is not ours."""
@@ -320,7 +393,10 @@ def _reason(task: _Task, task_id: str) -> dict[str, str | None]:
 
 def _finish(task: _Task, task_id: str) -> Done | Failed:
     output = as_object(task.output)
-    urls = [output.get(f"{name}{end}") for name in ("model", "pbr_model", "base_model") for end in ("_url", "")]
+    names = ("model", "rigged_model", "pbr_model", "base_model")
+    urls = [output.get(f"{name}{end}") for name in names for end in ("_url", "")]
+    several = output.get("model_urls")
+    urls += cast("list[Any]", several)[:1] if isinstance(several, list) else []
     url = next((url for url in urls if isinstance(url, str) and url), None)
     if url is None:
         return fail_empty(task_id)
@@ -335,10 +411,24 @@ def _created(task: _Task | None) -> float | None:
     return None if task is None else parse_time(task.created_at)
 
 
+def _own_tasks(order: Order) -> dict[str, str]:
+    """Return Tripo's own task of the model to work on, if it has one."""
+    for given in order.given("mesh"):
+        if given.file.origin is not None and order.owns(given.file):
+            return {"mesh": given.file.origin.upstream_id}
+    return {}
+
+
+def _doubtful(recent: Sequence[Row], plain: Mapping[str, Any], known: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the orders that may be this one, for all that their inputs say."""
+    others = [row for row in recent if row.upstream_id not in known]
+    return tuple(row.upstream_id for row in others if not contradicts(as_object(row.record.input), plain))
+
+
 def _matches(echo: Any, wanted: Mapping[str, Any]) -> bool:
     """Return whether an echoed input is that of the order, except for the picture's token, which is not kept."""
     fields = as_object(echo)
-    return all(fields.get(name) == value for name, value in wanted.items() if name != "input")
+    return all(fields.get(name) == value for name, value in wanted.items() if name not in FILES)
 
 
 VENDOR = Tripo

@@ -1,0 +1,1 @@
+"""The doors of OpenAI's speech and transcriptions."""

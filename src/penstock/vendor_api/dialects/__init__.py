@@ -1,0 +1,1 @@
+"""Dialects of text vendors: Chat Completions, Responses and Messages."""
