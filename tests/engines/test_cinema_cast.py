@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from penstock_engines.cast import album, wordbook
 from penstock_engines.cinema.prompt import cast_search
-from penstock_engines.cinema.prompt.meaning import PROTOTYPES
+from penstock_engines.cinema.prompt.nearness.meaning import PROTOTYPES
 from penstock_engines.cinema.prompt.reading import Reading, read_prompt
 from penstock_engines.cinema.script import Script, Time, Weather
 from penstock_engines.cinema.stage import Stage

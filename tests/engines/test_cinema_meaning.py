@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from penstock_engines.cinema.prompt.meaning import PROTOTYPES, TOKENS_AT_MOST, Meaning
+from penstock_engines.cinema.prompt.nearness.meaning import PROTOTYPES, TOKENS_AT_MOST, Meaning
 from penstock_engines.minilm.model_facts import MODEL, VOCABULARY
 from penstock_engines.minilm.word_pieces import Tokenizer
 

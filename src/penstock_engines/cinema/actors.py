@@ -13,7 +13,7 @@ from penstock_engines.cinema.paint.brush import Colour, Picture, mix
 from penstock_engines.cinema.paint.layers import Frame, Plane
 from penstock_engines.cinema.paint.light import Light
 from penstock_engines.cinema.paint.splat import SPOT, lay_picture, place_picture, shine, splat
-from penstock_engines.cinema.paths import LEAN, Part, Pose, choose_path, stays_on_ground
+from penstock_engines.cinema.paths import LEAN, Part, Path, Pose, choose_path, stays_on_ground
 from penstock_engines.cinema.scene import Scene, Surface
 from penstock_engines.cinema.subjects import STEPS, Habitat, Motion, Sprite, draw_step
 
@@ -65,13 +65,24 @@ class Wardrobe:
 class Actor(Plane):
     """One subject on its way. `depth` is the depth of the layer it stands on."""
 
-    def __init__(self, scene: Scene, part: Part, wardrobe: Wardrobe, *, depth: float) -> None:
-        self._part, self._path, self._wardrobe = part, choose_path(part), wardrobe
-        self._lens, self._light, self._depth = scene.lens, scene.light, depth
+    def __init__(
+        self,
+        scene: Scene,
+        part: Part,
+        wardrobe: Wardrobe,
+        *,
+        depth: float,
+        path: Path | None = None,
+        carried: bool = False,
+    ) -> None:
+        """Put an actor on its own path, or on one that its leader gives. One that is carried throws no shadow."""
+        self.part, self.path, self.depth = part, path or choose_path(part), depth
+        self._wardrobe = wardrobe
+        self._lens, self._light = scene.lens, scene.light
         self._pixels = wardrobe.pixels
         self._scale = part.height * scene.view.unit / self._pixels
         self._sun_side = 1 if scene.sun[0] > scene.view.width / 2 else -1
-        self._shadow = _paint_shadow(scene.light) if stays_on_ground(part) else None
+        self._shadow = _paint_shadow(scene.light) if stays_on_ground(part) and not carried else None
         smoke = np.array([*scene.light.shade((238, 234, 234))[::-1], 255], np.float32)
         self._puff = (np.sqrt(SPOT)[..., None] * smoke).astype(np.uint8)
         self._afloat = part.subject.habitat is Habitat.WATER and part.surface is Surface.WATER
@@ -79,7 +90,7 @@ class Actor(Plane):
 
     def draw(self, frame: Frame, moment: Moment) -> None:
         """Draw shadow or reflection first, then the actor, then its lights."""
-        pose = self._path(moment.seconds)
+        pose = self.path(moment.seconds)
         x, y, scale = self._find(pose, moment)
         sprite = self._wardrobe.pick(pose.phase)
         size = scale * self._scale
@@ -89,21 +100,21 @@ class Actor(Plane):
         wide = sprite.picture.shape[1] * size
         if self._shadow is not None:
             self._cast_shadow(frame, self._shadow, x, y, wide)
-        if self._part.subject.motion is Motion.CLIMB:
+        if self.part.subject.motion is Motion.CLIMB:
             self._smoke(frame, moment, size)
         target = frame
         if self._afloat or self._leaps:
             target = self._touch_water(frame, lit, left, top, moment, wide)
-        if self._part.subject.glows and self._light.darkness > 0.2:
+        if self.part.subject.glows and self._light.darkness > 0.2:
             tall = sprite.picture.shape[0] * size
             shine(frame, x, y - tall * 0.45, tall * 1.3, (255, 150, 70), 0.55 * self._light.darkness)
         lay_picture(target, lit, left, top)
-        if self._part.subject.motion is Motion.DRIVE and self._light.darkness > 0.3:
+        if self.part.subject.motion is Motion.DRIVE and self._light.darkness > 0.3:
             self._shine_ahead(frame, x, y, wide, sprite.picture.shape[0] * size)
 
     def _find(self, pose: Pose, moment: Moment) -> tuple[float, float, float]:
         """Return the pixel position of a pose, and its scale for a nearer camera."""
-        scale, x, y = self._lens.project(self._depth, moment.shot)
+        scale, x, y = self._lens.project(self.depth, moment.shot)
         unit = self._lens.view.unit * scale
         return x + pose.x * unit, y + pose.y * unit, scale
 
@@ -115,12 +126,12 @@ class Actor(Plane):
 
     def _touch_water(self, frame: Frame, lit: Picture, left: int, top: int, moment: Moment, wide: float) -> Frame:
         """Mirror the actor in the water and add foam. Return the part of the frame above the surface."""
-        _, line, scale = self._find(Pose(0.0, self._part.line), moment)
+        _, line, scale = self._find(Pose(0.0, self.part.line), moment)
         level = round(line)
         if self._afloat:
             self._mirror(frame, lit, left, top, level, moment.seconds)
         self._foam(frame, moment, wide, scale)
-        sink = round(self._part.height * self._lens.view.unit * 0.03) if self._afloat else 0
+        sink = round(self.part.height * self._lens.view.unit * 0.03) if self._afloat else 0
         return frame[: max(0, level + sink)]
 
     def _mirror(self, frame: Frame, lit: Picture, left: int, top: int, level: int, seconds: float) -> None:
@@ -140,15 +151,15 @@ class Actor(Plane):
         """Draw white water along the stretch that the actor has just crossed."""
         light = mix(self._light.horizon, (255, 255, 255), 0.5 * (1 - self._light.darkness))
         ages = np.linspace(0.02, 2.2, 26)
-        level = self._part.line
+        level = self.part.line
         points: list[tuple[float, float, float, float]] = []
         for number, age in enumerate(ages):
-            pose = self._path(moment.seconds - float(age))
-            if self._leaps and abs(pose.y - level) > self._part.height * 0.6:
+            pose = self.path(moment.seconds - float(age))
+            if self._leaps and abs(pose.y - level) > self.part.height * 0.6:
                 continue
             x, y, _ = self._find(replace(pose, y=level), moment)
             side = math.sin(number * 2.4) * 0.02 * wide * float(age)
-            lag = self._part.ahead * wide * 0.3
+            lag = self.part.ahead * wide * 0.3
             points.append(
                 (
                     x - (lag if self._afloat else 0),
@@ -180,27 +191,27 @@ class Actor(Plane):
 
     def _find_nozzle(self, seconds: float, moment: Moment, tall: float) -> tuple[float, float]:
         """Return the pixel position of the engine at a time, as seen by the current camera."""
-        pose = self._path(seconds)
+        pose = self.path(seconds)
         x, y, _ = self._find(pose, moment)
         heading = math.radians(LEAN - pose.degrees)
         return x - math.sin(heading) * tall * 0.5, y + math.cos(heading) * tall * 0.5
 
     def _shine_ahead(self, frame: Frame, x: float, y: float, wide: float, tall: float) -> None:
         """Light the road ahead of the headlights."""
-        front = x + self._part.ahead * wide * 0.44
+        front = x + self.part.ahead * wide * 0.44
         power = self._light.darkness
         shine(frame, front, y - tall * 0.3, tall * 0.22, (255, 246, 210), 0.9 * power)
         for step in range(1, 5):
             reach = wide * 0.22 * step
             shine(
                 frame,
-                front + self._part.ahead * reach,
+                front + self.part.ahead * reach,
                 y - tall * 0.14,
                 tall * (0.2 + 0.1 * step),
                 (255, 236, 180),
                 0.32 * power / step**0.5,
             )
-        shine(frame, x - self._part.ahead * wide * 0.45, y - tall * 0.33, tall * 0.18, (255, 40, 30), 0.7 * power)
+        shine(frame, x - self.part.ahead * wide * 0.45, y - tall * 0.33, tall * 0.18, (255, 40, 30), 0.7 * power)
 
 
 def _light_sprite(light: Light, part: Part) -> tuple[Factors, Factors, Factors]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from penstock_engines.cinema.camera import View
@@ -309,6 +309,35 @@ def _stand(part: Part) -> Path:
     return lambda seconds: Pose(part.middle, part.line, 0.0, seconds * loops + part.offset)
 
 
+def stand(pose: Pose, part: Part) -> Path:
+    """Return the path of an actor that stays in a pose, and moves there if it always does."""
+    loops = 0.0 if part.subject.motion in TRAVELLING else LOOPS[part.subject.motion]
+    return lambda seconds: replace(pose, phase=pose.phase + seconds * loops)
+
+
+def follow(leader: Path, part: Part, shift: tuple[float, float], *, carried: bool) -> Path:
+    """Return the path of an actor that keeps its place at its leader. One that is carried leans with it."""
+    motion, step = part.subject.motion, (part.subject.stride or 0.6) * part.height
+    start = leader(0.0).x
+
+    def path(seconds: float) -> Pose:
+        pose = leader(seconds)
+        turn = math.radians(pose.degrees if carried else 0.0)
+        x = shift[0] * math.cos(turn) + shift[1] * math.sin(turn)
+        y = shift[1] * math.cos(turn) - shift[0] * math.sin(turn)
+        phase = seconds * LOOPS[motion] + part.offset
+        if motion in TRAVELLING:
+            phase = 0.0 if carried else abs(pose.x - start) / step
+        elif carried and motion in FLYING:
+            phase = 0.0
+        return Pose(pose.x + x, pose.y + y, math.degrees(turn), phase)
+
+    return path
+
+
+FLYING = frozenset({Motion.FLY, Motion.HOVER})
+TRAVELLING = frozenset({Motion.WALK, Motion.RUN, Motion.HOP, Motion.DRIVE})
+"""Movements that take an actor somewhere. Without a way to go, it stands."""
 PATHS: dict[Motion, Callable[[Part], Path]] = {
     Motion.WALK: _cross,
     Motion.RUN: _cross,

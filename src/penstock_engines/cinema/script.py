@@ -56,6 +56,30 @@ class Particles(StrEnum):
     FIREWORKS = "fireworks"
 
 
+class Side(StrEnum):
+    """The position of a subject at another one."""
+
+    ON = "on"
+    IN = "in"
+    UNDER = "under"
+    ABOVE = "above"
+    BESIDE = "beside"
+    LEFT = "left"
+    RIGHT = "right"
+    BEHIND = "behind"
+    BEFORE = "before"
+    BETWEEN = "between"
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A position that the prompt states. `role` and `anchor` are positions in the script's cast."""
+
+    role: int
+    side: Side
+    anchor: int
+
+
 @dataclass(frozen=True, slots=True)
 class Role:
     """A subject of `subjects.SUBJECTS` or of the cast, its number, and its colour if the prompt names one."""
@@ -84,8 +108,11 @@ class Script:
     camera: Camera = Camera.PAN_RIGHT
     particles: Particles = Particles.NONE
     cast: tuple[Role, ...] = ()
+    relations: tuple[Relation, ...] = ()
     tint: Colour | None = None
     """A colour that the prompt gives the whole scene, as in "purple sky"."""
     pace: float = 1.0
     """0.5 for slow motion, 2 for fast motion."""
     seed: int = 0
+    still: bool = False
+    """A picture instead of a clip: its subjects are large, and none hides another by chance."""

@@ -32,7 +32,7 @@ class VideoWish:
     prompt: str
     width: int
     height: int
-    seconds: int
+    seconds: float
     lossless: bool
     people: bool
     """False if no people may be seen."""
@@ -42,7 +42,7 @@ def make_video(wish: VideoWish, folder: Path, weights: Path, report: ReportProgr
     """Write `video.mp4` and `preview.png` into the folder. Report progress after every frame."""
     cv2.setNumThreads(1)  # frames run in parallel instead
     reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
-    script, frames = reading.script, wish.seconds * FPS
+    script, frames = reading.script, max(1, round(wish.seconds * FPS))
     video, preview = folder / "video.mp4", folder / "preview.png"
     workers = min(count_processors(), MAX_WORKERS)
     with ThreadPoolExecutor(workers) as pool:

@@ -15,6 +15,7 @@ from penstock_sandbox import sandbox
 
 PACKAGE = Path(__file__).parents[1]  # in an editable install, it is outside of the interpreter's folders
 NICENESS = 15  # answers of the gateway go first
+FRAMES = ("first_frame", "last_frame")
 KINDS: Mapping[str, str] = MappingProxyType(
     {".mp4": "video"}
     | dict.fromkeys((".mp3", ".wav", ".opus", ".flac"), "audio")
@@ -74,6 +75,19 @@ def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: Re
     return make_video(VideoWish(**task["wish"]), folder, weights, report)
 
 
+def _make_pictures(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.sketch.picture_engine import PictureWish, make_pictures  # noqa: PLC0415
+
+    return make_pictures(PictureWish(**task["wish"]), folder, weights, report)
+
+
+def _make_still_film(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.still.still_engine import StillWish, make_still_film  # noqa: PLC0415
+
+    first, last = (Path(task["inputs"][name]) if name in task["inputs"] else None for name in FRAMES)
+    return make_still_film(StillWish(first=first, last=last, **task["wish"]), folder, weights, report)
+
+
 def _make_speech(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.speech.orders import make_speech  # noqa: PLC0415
 
@@ -90,6 +104,8 @@ def _make_transcript(task: Mapping[str, Any], folder: Path, weights: Path, repor
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "cinema": _make_video,
+    "sketch": _make_pictures,
+    "still": _make_still_film,
     "hibari": _make_speech,
     "whisper": _make_transcript,
 }

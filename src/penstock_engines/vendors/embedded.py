@@ -1,4 +1,4 @@
-"""`embedded`: the built-in engines for 3D models and films. They need no account."""
+"""`embedded`: the built-in engines for pictures, 3D models and films. They need no account."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -7,7 +7,7 @@ import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model, speech, text_to_video
-from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamUnavailable
+from penstock.domain.job_errors import FileUnreadable, JobError, UpstreamError, UpstreamRejected, UpstreamUnavailable
 from penstock.domain.prices import FREE
 from penstock.vendor_api.generation import (
     Absent,
@@ -34,8 +34,18 @@ from penstock.vendor_api.generation import (
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
+from penstock_engines.vendors import picture_models
+from penstock_engines.vendors.picture_models import (
+    SKETCH,
+    STILL_FILM,
+    describe_film,
+    describe_picture,
+    find_refusal,
+    list_inputs,
+    list_unsupported,
+)
 
-FAMILIES: Final = (image_to_model, text_to_video, speech)
+FAMILIES: Final = (image_to_model, text_to_video, speech, picture_models)
 SERVED: Final = [ServedModel(model, FREE) for family in FAMILIES for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
@@ -108,16 +118,20 @@ class Embedded(GenerationDefaults):
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Send the files, then the order."""
         path = f"/orders/{order.reference}"
+        if refusal := find_refusal(order):
+            return Failed(UpstreamRejected(refusal))
         if order.file is not None:
             yield Call("PUT", f"{path}/inputs/file", file=order.file)
         for given in order.given("audio"):
             yield Call("PUT", f"{path}/inputs/audio", file=given.file)
-        reply = yield Call("PUT", path, json=_describe(order.params))
+        for name, file in list_inputs(order):
+            yield Call("PUT", f"{path}/inputs/{name}", file=file)
+        reply = yield Call("PUT", path, json=_describe(order))
         match reply.status:
             case 201:
                 version = order.params.get("model_version")
                 operation = {"id": order.reference, "version": version}
-                return Accepted(order.reference, operation, _find_ignored(order.params))
+                return Accepted(order.reference, operation, (*_find_ignored(order.params), *list_unsupported(order)))
             case 501:
                 return Failed(_find_error(_read(reply)))
             case _:
@@ -157,9 +171,14 @@ class Embedded(GenerationDefaults):
         return True
 
 
-def _describe(params: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(order: Order) -> dict[str, Any]:
     """Return the order as the engines expect it."""
-    if "prompt" in params:
+    params = order.params
+    if order.model == SKETCH.id:
+        return describe_picture(params)
+    if order.model == STILL_FILM.id:
+        return describe_film(order)
+    if "durationSeconds" in params:
         width, height = text_to_video.frame_size(params)
         wish = {
             "prompt": params["prompt"],

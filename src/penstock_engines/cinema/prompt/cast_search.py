@@ -9,9 +9,9 @@ from pathlib import Path
 from penstock_engines.cast.album import Album, open_album
 from penstock_engines.cast.wordbook import ENGLISH, Names, Wordbook, fold, open_wordbook, singular_forms
 from penstock_engines.cinema.prompt.grammar import ARTICLES, NAMING, PURPOSES, Vocabulary, find_nouns, is_material
-from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text, list_synonyms
 from penstock_engines.cinema.prompt.lexicon import PREPOSITIONS
+from penstock_engines.cinema.prompt.nearness.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.phrases import Found, Kind
 from penstock_engines.cinema.prompt.roles import BURNING, SUBJECT_OF
 from penstock_engines.cinema.subjects import Subject

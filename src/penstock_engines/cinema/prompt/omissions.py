@@ -7,9 +7,9 @@ from pathlib import Path
 from penstock_engines.cast.wordbook import ENGLISH, singular_forms
 from penstock_engines.cinema.prompt.atlas import HAS, LOOSE
 from penstock_engines.cinema.prompt.cast_search import PARTS, Cast
-from penstock_engines.cinema.prompt.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.languages import Text
 from penstock_engines.cinema.prompt.lexicon import PARTICLES, STOPS
+from penstock_engines.cinema.prompt.nearness.guessing import has_weights, open_meaning
 from penstock_engines.cinema.prompt.phrases import Found, Kind, is_negated
 from penstock_engines.cinema.prompt.roles import KIN, PLAYERS, STAND_INS, SUBJECT_OF, Nouns, is_noun
 from penstock_engines.cinema.prompt.setting import is_scenery, is_shown_at, places_near

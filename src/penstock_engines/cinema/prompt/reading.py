@@ -1,7 +1,7 @@
 """Reads a prompt: turns its words, and their meaning, into the script of a clip."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +12,6 @@ from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.atlas import FREE
 from penstock_engines.cinema.prompt.cast_search import Cast, open_cast, search, search_by_topic
 from penstock_engines.cinema.prompt.grammar import ARTICLES, Vocabulary, find_nouns
-from penstock_engines.cinema.prompt.guessing import Guess, guess, has_weights
 from penstock_engines.cinema.prompt.kinship import find_young
 from penstock_engines.cinema.prompt.languages import UNKNOWN, Text, read_text
 from penstock_engines.cinema.prompt.lexicon import (
@@ -30,8 +29,10 @@ from penstock_engines.cinema.prompt.lexicon import (
     VIEWPOINTS,
     WEATHERS,
 )
+from penstock_engines.cinema.prompt.nearness.guessing import Guess, guess, has_weights
 from penstock_engines.cinema.prompt.omissions import describe, find_omissions
 from penstock_engines.cinema.prompt.phrases import Found, Index, Kind, is_negated
+from penstock_engines.cinema.prompt.relations import find_relations, part_riders
 from penstock_engines.cinema.prompt.roles import BY_HAND, SUBJECT_OF, Nouns, choose_roles, choose_tint
 from penstock_engines.cinema.prompt.setting import (
     PLACES_OF,
@@ -47,7 +48,7 @@ from penstock_engines.cinema.prompt.setting import (
     suits,
 )
 from penstock_engines.cinema.script import Camera, Particles, Role, Script, Time, Weather
-from penstock_engines.cinema.subjects import Habitat
+from penstock_engines.cinema.subjects import Habitat, Motion
 
 Value = TypeVar("Value")
 
@@ -73,6 +74,10 @@ class Reading:
     script: Script
     warnings: tuple[str, ...]
     seed: int
+    is_timed: bool = True
+    """Whether the prompt, its weather or its place decides the time of day."""
+    is_directed: bool = True
+    """Whether the prompt names a movement of the camera."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,32 +93,38 @@ class _Prompt:
     """Members of the cast for words that name a place."""
 
 
-def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
-    """Read any text. With `people` false, no person is seen."""
+def read_prompt(prompt: str, *, people: bool, weights: Path, alone: bool = False, unwanted: str = "") -> Reading:
+    """Read any text. With `people` false, no person is seen. With `alone`, the subjects are drawn without a place.
+
+    The subjects that `unwanted` names are left out.
+    """
     digest = hashlib.sha256(prompt.encode(errors="surrogatepass")).digest()
     seed = int.from_bytes(digest[:4]) >> 1
     members = open_cast(weights)
     read = _read_words(prompt, members, seed, weights)
     words, found = read.text.words, read.found
-    cast, place, warnings = _choose(read, weights)
+    cast, place, warnings = _choose(read, weights, alone=alone)
+    if unwanted:
+        named, _, _ = _choose(_read_words(unwanted, members, seed, weights), weights, alone=True)
+        names = {role.subject for role in named}
+        cast = [role for role in cast if role.subject not in names]
     left_out = [] if people else [role for role in cast if role.player.is_person]
     cast = [role for role in cast if role not in left_out]
     warnings += [f"The {role.subject} was left out: personGeneration is dont_allow." for role in left_out]
     particles = _first(found, Kind.PARTICLES, PARTICLES) or Particles.NONE
     weather = _first(found, Kind.WEATHER, WEATHERS) or Weather.CLEAR
     place = refine_place(place, particles, weather)
+    shown = tuple(_come_close(found, cast[:ROLES_AT_MOST]))
+    time = _first(found, Kind.TIME, TIMES) or PARTICLES_TIMES.get(particles) or PLACES[place].default_time
+    camera = _first(found, Kind.CAMERA, CAMERAS) or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
     script = Script(
         place=place,
-        time=_first(found, Kind.TIME, TIMES)
-        or PARTICLES_TIMES.get(particles)
-        or PLACES[place].default_time
-        or Time.DAY,
+        time=time or Time.DAY,
         weather=weather,
-        camera=_first(found, Kind.CAMERA, CAMERAS)
-        or _first(found, Kind.VIEWPOINT, VIEWPOINTS)
-        or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
+        camera=camera or DEFAULT_CAMERAS[seed % len(DEFAULT_CAMERAS)],
         particles=particles,
-        cast=tuple(_come_close(found, cast[:ROLES_AT_MOST])),
+        cast=shown,
+        relations=find_relations(words, found, read.nouns, shown),
         tint=choose_tint(words, found),
         pace=_first(found, Kind.PACE, PACES) or 1.0,
         seed=seed,
@@ -123,7 +134,8 @@ def read_prompt(prompt: str, *, people: bool, weights: Path) -> Reading:
     )
     if omissions:
         warnings.append(describe(omissions, read.text, members, weights))
-    return Reading(script, tuple(warnings), seed)
+    is_timed = time is not None or weather is not Weather.CLEAR
+    return Reading(script, tuple(warnings), seed, is_timed, camera is not None)
 
 
 def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> _Prompt:
@@ -138,10 +150,11 @@ def _read_words(prompt: str, members: Cast | None, seed: int, weights: Path) -> 
         found = index.add_subjects(phrases).find(text.words)
         nouns |= {" ".join(words): members.make(symbol, " ".join(words), seed) for words, symbol in phrases.items()}
         index = index.add_subjects(phrases)
+    found = list(part_riders(text.words, found, nouns))
     young = dict(find_young(text.words, found, nouns))
     if young:
         nouns |= {" ".join(words): subject for words, subject in young.items()}
-        found = index.add_subjects(young).find(text.words)
+        found = list(part_riders(text.words, index.add_subjects(young).find(text.words), nouns))
     places = {phrase.texts[Kind.PLACE] for phrase in found if phrase.is_a(Kind.PLACE)}
     symbols = {word: members.find_exactly(word) for word in places} if members else {}
     stand_ins = {word: members.make(symbol, word, seed) for word, symbol in symbols.items() if members and symbol}
@@ -195,13 +208,12 @@ def _index() -> Index:
     return Index(lexicons, MASKED)
 
 
-def _choose(read: _Prompt, weights: Path) -> tuple[list[Role], str, list[str]]:
+def _choose(read: _Prompt, weights: Path, *, alone: bool) -> tuple[list[Role], str, list[str]]:
     """Return cast, place and warnings: by the words, else by the meaning of the whole, else by what fits."""
     words, found = read.text.words, read.found
     cast = choose_roles(words, found, read.nouns)
     place = choose_place(words, found, cast)
-    if place is not None:
-        cast = [role for role in cast if not is_scenery(place, role)]
+    cast = list(_leave_scenery(read, None if alone else place, cast))
     warnings: list[str] = []
     unknown = _unknown_words(words, found)
     guessed: Guess | None = None
@@ -219,19 +231,40 @@ def _choose(read: _Prompt, weights: Path) -> tuple[list[Role], str, list[str]]:
         if not any(not phrase.negated for phrase in found):
             warnings.append(FREELY)
     place = move_nearby(place, cast)
-    cast = [role for role in cast if role.sprite or suits(place, role)]
-    return [*cast, *_stand_in(read, place, cast)], place, warnings
+    return list(_find_alone(read, cast) if alone else _fill_place(read, place, cast)), place, warnings
 
 
-def _stand_in(read: _Prompt, place: str, cast: Sequence[Role]) -> Iterator[Role]:
-    """Yield members of the cast for places and things that the chosen place does not show, such as a bed."""
+def _find_alone(read: _Prompt, cast: Sequence[Role]) -> Iterable[Role]:
+    """Return the cast, or if it is empty the things that stand for the prompt's places, such as a castle."""
+    return cast or _stand_in(read, None, cast)
+
+
+def _fill_place(read: _Prompt, place: str, cast: Sequence[Role]) -> Iterator[Role]:
+    """Yield the cast that can be at a place, and what stands for other places."""
+    kept = [role for role in cast if role.sprite or suits(place, role)]
+    yield from kept
+    yield from _stand_in(read, place, kept)
+
+
+def _leave_scenery(read: _Prompt, place: str | None, cast: Sequence[Role]) -> Iterator[Role]:
+    """Yield the cast without what the place shows anyway. A tree that something is at stays."""
+    related = find_relations(read.text.words, read.found, read.nouns, cast)
+    anchors = {cast[relation.anchor] for relation in related}
+    for role in cast:
+        if place is None or not is_scenery(place, role) or (role in anchors and role.player.motion is Motion.SWAY):
+            yield role
+
+
+def _stand_in(read: _Prompt, place: str | None, cast: Sequence[Role]) -> Iterator[Role]:
+    """Yield members of the cast for places and things that the chosen place, if any, does not show, such as a bed."""
     names = {role.subject for role in cast}
     for phrase in read.found:
         text = phrase.texts.get(Kind.PLACE)
         if text is None or phrase.negated or phrase.is_a(Kind.SUBJECT) or place in places_near(text):
             continue
         subject = read.stand_ins.get(text)
-        if subject is not None and subject.name not in names and not is_shown_at(place, text):
+        hidden = place is None or not is_shown_at(place, text)
+        if subject is not None and subject.name not in names and hidden:
             names.add(subject.name)
             yield Role(subject.name, sprite=subject)
 

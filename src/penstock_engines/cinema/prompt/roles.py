@@ -102,6 +102,8 @@ BURNING = frozenset({"burning", "ablaze"})
 FALLS = frozenset({"falling", "falls", "fall", "dropping", "drops", "plummets"})
 FLIES = frozenset({"flying", "flies", "soaring", "soars", "floating", "hovering"})
 GROUNDED = frozenset({Habitat.GROUND, Habitat.FIXED, Habitat.ROAD, Habitat.UNDERWATER, Habitat.WATER})
+AT_A_PLANT = frozenset({"under", "underneath", "beneath", "below", "beside", "behind", "near", "by", "to", "in"})
+"""Words before a single plant that something is at. "in" is of "in front of", "to" of "next to"."""
 APART = frozenset({"and", "with", "watching", "watches", "while", ",", "."})
 SUBJECT_OF = {
     **{word: name for word, name in MORE_WORDS.items() if name in SUBJECTS},
@@ -172,7 +174,7 @@ def _subjects(words: Sequence[str], found: Sequence[Found], nouns: Nouns) -> Ite
         before = begin_noun(words, found, phrase)
         link = words[before - 1] if before else ""
         behind = link in {*PREPOSITIONS, "with"} or "of" in words[before : phrase.start]
-        scenery = behind and not alone and _is_plant(phrase, nouns)
+        scenery = behind and not alone and _is_plant(phrase, nouns) and not _is_anchor(words, phrase, before)
         owned = phrase.texts[Kind.SUBJECT] in KIN and not OWNERS.isdisjoint(words[before : phrase.start])
         if not (owned or scenery or link in SIMILES):
             yield before, phrase
@@ -183,6 +185,12 @@ def is_noun(words: Sequence[str], phrase: Found) -> bool:
     before = words[phrase.start - 1] if phrase.start else "."
     done = words[phrase.start] in VERBS and before not in STOPS | ARTICLES | {"the"}
     return not (done or phrase.negated or phrase.is_a(Kind.PARTICLES))
+
+
+def _is_anchor(words: Sequence[str], phrase: Found, before: int) -> bool:
+    """Return whether a plant is one that something is at, as in "a fox under a tree", not a whole wood."""
+    link = words[before - 1] if before else ""
+    return link in AT_A_PLANT and words[before] in ARTICLES and not words[phrase.end - 1].endswith("s")
 
 
 def _is_plant(phrase: Found, nouns: Nouns) -> bool:
@@ -211,6 +219,11 @@ def _modifiers(found: Sequence[Found], phrase: Found, before: int) -> Iterator[t
     for other in reversed(found):
         if before <= other.start and other.end <= phrase.start:
             yield from other.texts.items()
+
+
+def find_role_colour(words: Sequence[str], found: Sequence[Found], phrase: Found, name: str) -> Colour | None:
+    """Return the colour that the prompt gives a subject, if it does not have it anyway."""
+    return _find_colour(name, list(_modifiers(found, phrase, begin_noun(words, found, phrase))))
 
 
 def _find_colour(name: str, modifiers: Sequence[tuple[Kind, str]]) -> Colour | None:

@@ -87,6 +87,8 @@ KINDS: Mapping[int, Traits] = MappingProxyType(
 )
 """Traits by the number of a kind. A kind without traits is a sign or a flag and is not drawn."""
 GLOWING = frozenset("🔥💡🕯🪔🎇🧨🌈🏮🔦🎃💥🎆🌠🚨")
+BLURRED = 1.3
+"""Scale from which an enlarged picture would look blurred."""
 RAINBOW, RAINBOW_OPACITY = "🌈", 0.62
 STILL = _thing(0.26)
 HOPPER = Traits(Habitat.GROUND, Motion.HOP, 0.2)
@@ -189,8 +191,7 @@ def _move_picture(picture: NDArray[np.uint8], traits: Traits, natural: Look) -> 
     def draw(brush: Brush, phase: float, look: Look) -> None:
         degrees, stretch, lift = _pose(traits, phase * 2 * math.pi)
         unit = float(brush.matrix[0, 0])
-        drawn = picture if look is natural else recolour(picture, look.main)
-        drawn = _shrink(drawn, unit)
+        drawn = resize(picture if look is natural else recolour(picture, look.main), unit)
         height, width = drawn.shape[:2]
         turn = math.radians(degrees)
         matrix = np.array([[math.cos(turn), -math.sin(turn) * stretch], [math.sin(turn), math.cos(turn) * stretch]])
@@ -205,13 +206,26 @@ def _move_picture(picture: NDArray[np.uint8], traits: Traits, natural: Look) -> 
     return draw
 
 
-def _shrink(picture: NDArray[np.uint8], height: float) -> NDArray[np.uint8]:
-    """Return a large picture at a height in pixels. Turning it while it is large would make its edges flicker."""
+def resize(picture: NDArray[np.uint8], height: float) -> NDArray[np.uint8]:
+    """Return a picture that is to be turned at a height in pixels.
+
+    Turning a larger one would make its edges flicker. A much smaller one would be blurred: it is enlarged first.
+    """
     scale = height / picture.shape[0]
-    if scale >= 1:
-        return picture
     size = (max(1, round(picture.shape[1] * scale)), max(1, round(height)))
-    return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
+    if scale < 1:
+        return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8)
+    return _sharpen(picture, size, scale) if scale > BLURRED else picture
+
+
+def _sharpen(picture: NDArray[np.uint8], size: tuple[int, int], scale: float) -> NDArray[np.uint8]:
+    """Enlarge a picture, and make its outline and its inner edges steep again."""
+    large = cv2.resize(picture.astype(np.float32), size, interpolation=cv2.INTER_CUBIC)
+    soft = cv2.GaussianBlur(large, (0, 0), 0.55 * scale)
+    crisp = large + (large - soft) * 0.9
+    cover = np.clip((large[..., 3:] - 127.5) * min(scale, 4.0) * 0.75 + 127.5, 0, 255)
+    plain = np.clip(crisp[..., :3] / np.maximum(crisp[..., 3:], 24) * 255, 0, 255)
+    return np.concatenate([plain * cover / 255, cover], axis=2).round().astype(np.uint8)
 
 
 def _pose(traits: Traits, angle: float) -> tuple[float, float, float]:

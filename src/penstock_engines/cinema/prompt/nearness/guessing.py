@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.places import PLACES
-from penstock_engines.cinema.prompt.meaning import Meaning
+from penstock_engines.cinema.prompt.nearness.meaning import Meaning
 from penstock_engines.cinema.subjects import SUBJECTS, Motion, Subject
 from penstock_engines.minilm.model_facts import MODEL, VOCABULARY
 
