@@ -12,6 +12,7 @@ from penstock.store.tables import lineage
 
 _LOCK: Final = "SELECT id, removed FROM jobs WHERE id IN"
 _END: Final = "UPDATE lineage SET is_open = 0 WHERE child_id = ?"
+_PIN: Final = "UPDATE lineage SET asset_id = ? WHERE child_id = ? AND path = ? AND asset_id = ''"
 _NEEDED: Final = "SELECT 1 FROM lineage WHERE parent_id = ? AND is_open = 1 LIMIT 1"
 
 
@@ -40,7 +41,16 @@ def add(connection: Connection, accepted: Sequence[Job]) -> None:
     ]
     if not rows:
         return
-    wanted = sorted({row["parent_id"] for row in rows})
+    new = {job.id for job in accepted}  # of one pipeline: they are written next
+    wanted = sorted({row["parent_id"] for row in rows} - new)
+    _check(connection, wanted)
+    sql.do_all(connection, sql.insertion(lineage, rows))
+
+
+def _check(connection: Connection, wanted: Sequence[str]) -> None:
+    """Lock the parents. Raise if one has been removed."""
+    if not wanted:
+        return
     statement, *values = sql.among(_LOCK, wanted)
     found = dict(sql.run(connection, f"{statement} ORDER BY id{sql.LOCKING}", *values))
     for parent_id in wanted:
@@ -48,7 +58,13 @@ def add(connection: Connection, accepted: Sequence[Job]) -> None:
             raise JobNotFound
         if found[parent_id] is not None:
             raise JobDeleted if found[parent_id] == "deleted" else Gone
-    sql.do_all(connection, sql.insertion(lineage, rows))
+
+
+def pin(connection: Connection, child: Job) -> None:
+    """Record which outputs a job of a pipeline takes, now that they are made."""
+    for parent in child.parents:
+        if parent.asset_id:
+            sql.run(connection, _PIN, parent.asset_id, child.id, parent.path)
 
 
 def end(connection: Connection, child_id: str) -> None:
