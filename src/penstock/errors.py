@@ -9,8 +9,8 @@ PenstockError
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
-│                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound; for administrators AccountNotFound, KeyNotFound, BudgetNotFound,
-│                   EntryNotFound
+│                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound; for administrators
+│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from penstock.catalog import image_to_model, text_to_video
-from penstock.catalog.file_input import FileInput, FileParams, FileSlot
+from penstock.catalog.file_input import FileInput, FileParams, FileSlot, ImageInput, MeshInput, OneOrMore
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Boolean, Integer, Nested, Number, Params, Text
 
@@ -86,7 +86,53 @@ class SimVideoParams(Params):
         return defaults | super().resolved()
 
 
+class SimImageParams(FileParams):
+    """Params of `sim_text_to_image`: a prompt, pictures that it may take, and a script."""
+
+    files: ClassVar = (FileSlot("references", most=16),)
+    nested: ClassVar[Nested] = {"script": Script, "references": ImageInput}
+
+    prompt: Text | None = Field(default=None, max_length=4000)
+    references: Annotated[list[ImageInput], OneOrMore] | None = Field(
+        default=None, max_length=16, description="input pictures, if the test needs some"
+    )
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the params with a prompt, by which the vendor knows that a picture is wanted."""
+        return {"prompt": ""} | super().resolved()
+
+
+class SimTurntableParams(FileParams):
+    """Params of `sim_model_to_video`: a 3D model, and a script."""
+
+    files: ClassVar = (FileSlot("mesh", kinds=("3d",)),)
+    nested: ClassVar[Nested] = {"script": Script, "mesh": MeshInput}
+
+    mesh: MeshInput = Field(description="the 3D model to be shown")
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the params with those of a short film."""
+        return {"durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"} | super().resolved()
+
+
 MODELS = (
+    GenerationModel(
+        id="sim_text_to_image",
+        kind="image",
+        title="Simulated picture",
+        params=SimImageParams,
+        example={"prompt": "A red fox", "script": {"latency": 1, "ending": "succeeded"}},
+    ),
+    GenerationModel(
+        id="sim_model_to_video",
+        kind="video",
+        title="Simulated turntable film",
+        params=SimTurntableParams,
+        expect=text_to_video.expect,
+        example={"mesh": {"job": "job_01jz2d8p5v8n6q9f3x7c4k1m0a"}, "script": {"latency": 1, "ending": "succeeded"}},
+    ),
     GenerationModel(
         id="sim_image_to_model",
         kind="3d",

@@ -287,7 +287,11 @@ class RecordBuilder:
         self, pipeline: Pipeline, states: Mapping[str, str], jobs: Mapping[str, Job] | None = None
     ) -> PipelineRecord:
         """Return the record of a pipeline, by the states of its jobs or, with them, by the jobs themselves."""
-        known = states if jobs is None else {**states, **{job.id: "waiting" if job.is_waiting else job.state.value for job in jobs.values()}}
+        known = (
+            states
+            if jobs is None
+            else {**states, **{job.id: "waiting" if job.is_waiting else job.state.value for job in jobs.values()}}
+        )
         progress = {job_id: float(state in ENDED) for job_id, state in known.items()}
         progress |= {} if jobs is None else {job.id: 1.0 if job.done else job.progress for job in jobs.values()}
         url = f"{self.base_url}/api/v1/pipelines/{pipeline.id}"

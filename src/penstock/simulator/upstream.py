@@ -169,7 +169,8 @@ class Simulator:
         if order["downloads"] < order["script"].get("download_errors", 0):
             return _trouble(order["downloads"] % 2)  # a download has no JSON that could be cut
         data = self._sample(name, order["result"], order["script"].get("ending"))
-        kind = "image/png" if name == "preview" else "application/octet-stream"
+        is_picture = name == "preview" or order["result"]["kind"] == "image"
+        kind = "image/png" if is_picture else "application/octet-stream"
         return 200, {"content-type": kind, "content-length": str(len(data))}, data
 
     # -- what it remembers
@@ -198,7 +199,9 @@ class Simulator:
             return samples.make_preview(seed % 8)
         if ending == "wrong_size":
             result = result | {"width": 640, "height": 480, "face_limit": (result.get("face_limit") or 1000) * 4}
-        if result["kind"] == "model":
+        if result["kind"] == "image":
+            data = samples.make_preview(seed % 8)
+        elif result["kind"] == "model":
             data = samples.make_model(seed, result.get("face_limit"), result.get("texture", True))
         else:
             data = self._video(result["width"], result["height"], result["seconds"])

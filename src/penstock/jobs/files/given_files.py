@@ -15,6 +15,7 @@ from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
 from penstock.store.queries.jobs import job_rows
 
+
 class FileProblem(Exception):
     """A problem with one field of a file that the caller gave."""
 
