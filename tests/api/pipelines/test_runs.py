@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 import pytest
-from conftest import Server
+from conftest import Server, Start
 from steps import refused
 
 FAST = {"script": {"latency": 0.05}}
@@ -111,6 +111,12 @@ class TestFanOut:
         assert (await finish(server.client, record["id"]))["status"] == "succeeded"
 
 
+PRICES = {"sim_text_to_image": "0.10", "sim_image_to_model": "0.20", "sim_model_to_video": "0.30"}
+PRICED = '[vendors.sim]\ntype = "sim"\n' + "".join(
+    f'[[models]]\nid = "{name}"\nvendor = "sim"\nprice = {{per_job = "{price}"}}\n' for name, price in PRICES.items()
+)
+
+
 def step(name: str, model: str, **params: Any) -> dict[str, Any]:
     return {"name": name, "model": model, "params": params}
 
@@ -211,21 +217,17 @@ class TestCancel:
 
 
 class TestMoney:
-    @pytest.fixture
-    def config(self) -> str:
-        prices = '"sim_text_to_image" = {per_job = "0.10"}\n"sim_image_to_model" = {per_job = "0.20"}\n'
-        return f'[vendors.sim]\ntype = "sim"\n[prices]\n{prices}"sim_model_to_video" = {{per_job = "0.30"}}\n'
-
-    async def test_all_is_held_at_once_and_what_never_ran_is_released(self, server: Server) -> None:
+    async def test_all_is_held_at_once_and_what_never_ran_is_released(self, start: Start) -> None:
+        server = await start(PRICED)
         client = await server.sign_in("payer", budgets={"total": "0.65"})
         steps = [PICTURE, scripted(MODEL, ending="failed"), FILM]
         dry = (await client.post("/api/v1/pipelines", json={**FOX, "steps": steps, "dry_run": True})).json()
-        assert (dry["cost"]["estimated"], dry["jobs"], dry["budget_left"]) == ("0.6", 3, "0.65")
+        assert (dry["cost"]["estimated"], dry["jobs"], dry["budget_left"]) == ("0.60", 3, "0.65")
         record = await run(client, {**FOX, "steps": steps})
         refused(await client.post("/api/v1/pipelines", json=FOX), 402, "insufficient_budget")
-        assert record["cost"]["estimated"] == "0.6"
+        assert record["cost"]["estimated"] == "0.60"
         ended = await finish(client, record["id"])
-        assert ended["cost"]["final"] == "0.1"
+        assert ended["cost"]["final"] == "0.10"
         dry = (await client.post("/api/v1/pipelines", json={**FOX, "dry_run": True})).json()
         assert dry["budget_left"] == "0.55"
 

@@ -148,6 +148,8 @@ class _Plan:
     def _make_jobs(self) -> None:
         for name in self.order:
             step, place = self.by_name[name], self.places[name]
+            if not all(need in self.planned for need in self.needs[name]):
+                continue  # its problems would follow from those that are reported
             if name in self.reused:
                 self._check_reused(name)
                 self.planned[name] = PlannedStep(
@@ -163,7 +165,8 @@ class _Plan:
                     self.details.append(Detail(problem.place or place, f"Step `{name}`: {problem}"))
                     break
                 jobs.append(PlannedJob(new_id("job"), params))
-            self.planned[name] = PlannedStep(body=step, place=place, needs=self.needs[name], jobs=jobs)
+            else:
+                self.planned[name] = PlannedStep(body=step, place=place, needs=self.needs[name], jobs=jobs)
 
     def _check_reused(self, name: str) -> None:
         items, reused = self.items[name], self.reused[name]
