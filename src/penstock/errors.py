@@ -9,11 +9,11 @@ PenstockError
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
-│                   ShareNotFound, ResponseNotFound; for administrators AccountNotFound, KeyNotFound, BudgetNotFound,
-│                   EntryNotFound
+│                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound; for administrators
+│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
-├── JobNotShareable 409, TooManyShares 409
+├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
@@ -221,6 +221,18 @@ class ShareNotFound(NotFound):
     suggestion = "List yours with GET /api/v1/shares."
 
 
+class PipelineNotFound(NotFound):
+    """There is no such pipeline."""
+
+    suggestion = "List yours with GET /api/v1/pipelines."
+
+
+class TemplateNotFound(NotFound):
+    """There is no such pipeline template."""
+
+    suggestion = "List yours with GET /api/v1/pipelines/templates."
+
+
 class ResponseNotFound(NotFound):
     """There is no such response, or it is not kept any more."""
 
@@ -268,6 +280,21 @@ class IdempotencyInProgress(PenstockError):
 
 class JobNotFinished(PenstockError):
     """The job is not finished. Cancel it first."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class PipelineNotFinished(PenstockError):
+    """The pipeline has not ended yet."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = "Cancel it, or wait until it has ended."
+
+
+class TooManyTemplates(PenstockError):
+    """The account has as many pipeline templates as it may have."""
 
     status = 409
     type = "conflict_error"

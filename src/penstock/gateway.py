@@ -37,6 +37,7 @@ from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
+from penstock.jobs.pipelines.intake import PipelineIntake
 from penstock.jobs.polling import Cadence, Polling
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
@@ -118,6 +119,7 @@ class Gateway:
     share_tokens: ShareTokens
     inputs: Inputs
     intake: Intake
+    pipelines: PipelineIntake
     contact: StoreContact
     sound_meter: SoundMeter
     keyring: Keyring
@@ -246,6 +248,15 @@ class Gateway:
             lambda: self._rules,
             self.history,
             self.upkeep.backlog,
+            self.admission,
+            self.clock,
+        )
+        self.pipelines = PipelineIntake(
+            self.database,
+            self.intake,
+            lambda: self.offers,
+            lambda: self._rules,
+            self.history,
             self.admission,
             self.clock,
         )

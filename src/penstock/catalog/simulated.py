@@ -133,7 +133,29 @@ class SimImageParams(TextToImageParams):
     script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
 
 
+class SimTurntableParams(FileParams):
+    """Params of `sim_model_to_video`: a 3D model, and a script."""
+
+    files: ClassVar = (FileSlot("mesh", kinds=("3d",)),)
+    nested: ClassVar[Nested] = {"script": Script, "mesh": MeshInput}
+
+    mesh: MeshInput = Field(description="the 3D model to be shown")
+    script: Script | None = Field(default=None, description="what to play; default: the vendor's configured script")
+
+    def resolved(self) -> dict[str, Any]:
+        """Return the params with those of a short film."""
+        return {"durationSeconds": 1, "aspectRatio": "16:9", "resolution": "720p"} | super().resolved()
+
+
 MODELS = (
+    GenerationModel(
+        id="sim_model_to_video",
+        kind="video",
+        title="Simulated turntable film",
+        params=SimTurntableParams,
+        expect=text_to_video.expect,
+        example={"mesh": {"job": "job_01jz2d8p5v8n6q9f3x7c4k1m0a"}, "script": {"latency": 1, "ending": "succeeded"}},
+    ),
     GenerationModel(
         id="sim_image_to_model",
         kind="3d",

@@ -1,4 +1,4 @@
-"""Events of jobs and budgets, each with a snapshot of its subject."""
+"""Events of jobs, pipelines and budgets, each with a snapshot of its subject."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from penstock.domain.ids import ALPHABET, encode
 from penstock.domain.jobs import Job, State
+from penstock.domain.pipelines import Pipeline
 
 POSITION_LENGTH = 13  # 65 bits: any 64-bit position
 
@@ -23,8 +24,22 @@ class EventType(StrEnum):
     EXPIRED = "job.expired"
 
 
+PIPELINE_PREFIX: Final = "pipeline."
+
+
+class PipelineEventType(StrEnum):
+    """The closed set of events of pipelines; the last three end one."""
+
+    QUEUED = "pipeline.queued"
+    SUCCEEDED = "pipeline.succeeded"
+    FAILED = "pipeline.failed"
+    CANCELED = "pipeline.canceled"
+
+
+PIPELINE_ENDINGS: Final = tuple(list(PipelineEventType)[1:])
+
 BUDGET_EVENT: Final = "budget.threshold"
-"""The only event without a job: a share of a budget is used."""
+"""The event of a budget: a share of it is used."""
 
 ENDINGS = {
     State.SUCCEEDED: EventType.SUCCEEDED,
@@ -45,6 +60,7 @@ class Event:
     job: Job | None
     budget: Mapping[str, Any] | None = None
     """The balance of the budget, for a budget event."""
+    pipeline: Pipeline | None = None
 
     @property
     def id(self) -> str:

@@ -170,6 +170,11 @@ def ending_of(content_type: str) -> str:
     return ENDINGS.get(content_type) or content_type.partition("/")[2]
 
 
+def asset_key(job_id: str, filename: str, sha256: str) -> str:
+    """Return the key of an output by its content, so that storing it twice changes nothing."""
+    return f"assets/{job_id}/{sha256[:16]}-{filename}"
+
+
 def size_of(file: IO[bytes]) -> int:
     """Return the size of an open file in bytes, and rewind it."""
     size = file.seek(0, io.SEEK_END)

@@ -1,7 +1,7 @@
 """Errors of jobs: shown in a job's `error`, never as an HTTP status.
 
 JobError
-├── FileFetchFailed, FileUnreadable, UrlNotAllowed                          the input
+├── FileFetchFailed, FileUnreadable, UrlNotAllowed, ParentFailed            the input
 ├── UpstreamRejected, UpstreamAuth, UpstreamUnavailable                     the order
 ├── UpstreamOutcomeUnknown, UpstreamError, ContentFiltered, BadOutput       the result
 └── StartTimeout, RunTimeout, JobCrashed (internal_error)                   the time, and ourselves
@@ -99,6 +99,12 @@ class BadOutput(JobError):
 
     stage = "storing"
     retryable = True
+
+
+class ParentFailed(JobError):
+    """A job of the pipeline did not make the output that this one needs."""
+
+    stage = "waiting"
 
 
 class StartTimeout(JobError):

@@ -34,6 +34,7 @@ TRANSITIONS: Mapping[State, Mapping[State, str]] = {
     State.QUEUED: {
         State.RUNNING: "a runner takes it up",
         State.CANCELING: "the caller cancels",
+        State.FAILED: "an output that it waits for will not be made",
         State.EXPIRED: "start_timeout passes",
     },
     State.RUNNING: {
@@ -58,6 +59,7 @@ TRANSITIONS: Mapping[State, Mapping[State, str]] = {
 class Phase(StrEnum):
     """Finer truth inside a state; an open set that clients may show but should not branch on."""
 
+    WAITING = "waiting"
     QUEUED = "queued"
     THROTTLED = "throttled"
     FETCHING = "fetching"
@@ -144,6 +146,9 @@ class Parent:
     path: str
     job_id: str
     asset_id: str
+    """Empty while the earlier job is not done."""
+    output: int | str = "primary"
+    """The output's number or role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,6 +185,11 @@ class Job:
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     """The files that are fetched from their URLs before the job is ordered: their paths and allowed kinds."""
     parents: tuple[Parent, ...] = ()
+    pipeline_id: str | None = None
+    step: str | None = None
+    """The name of the pipeline's step that it carries out."""
+    awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+    """The files that other jobs of its pipeline have yet to make: their paths and allowed kinds."""
     trace: str | None = None
     """The `traceparent` of its request, continued by the runner. Not shown to callers."""
 
@@ -204,6 +214,11 @@ class Job:
     def inputs(self) -> Mapping[str, StoredFile]:
         """Return all files by path."""
         return self.files if self.file is None else {"file": self.file, **self.files}
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether it cannot start yet, as other jobs of its pipeline have to make its inputs."""
+        return bool(self.awaits) and self.state is State.QUEUED
 
     @property
     def done(self) -> bool:

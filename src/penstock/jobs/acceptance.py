@@ -8,13 +8,14 @@ from penstock.catalog.file_input import file_at
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Headroom, Job
+from penstock.domain.pipelines import Pipeline
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.jobs.request import Decoded
 from penstock.store.database import Connection, Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import file_rows, lineage_rows, storage_rows
-from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows
+from penstock.store.queries.jobs import job_rows, open_job_rows, pipeline_rows, request_rows
 from penstock.store.queries.jobs.request_rows import AcceptedRequest
 
 
@@ -68,13 +69,15 @@ class Acceptance:
     jobs: Sequence[Job]
     storage_quota: int | None = None
     """Bytes that the account may keep, or None for no limit."""
+    pipeline: Pipeline | None = None
+    """The pipeline that the jobs belong to."""
 
     @property
     def is_simple(self) -> bool:
         """Return whether it can share a transaction: it needs no lock and writes nothing but jobs and the request."""
         key = self.submission.key
         is_limited = key.limits.concurrent_jobs is not None or key.account_limits.concurrent_jobs is not None
-        is_limited = is_limited or self.storage_quota is not None
+        is_limited = is_limited or self.storage_quota is not None or self.pipeline is not None
         return not (is_limited or self.submission.is_retry) and not any(job.inputs for job in self.jobs)
 
     @property
@@ -86,7 +89,7 @@ class Acceptance:
         """Return the record by which a repeated request is recognised."""
         submission, first = self.submission, self.jobs[0]
         return AcceptedRequest(
-            id=first.batch_id or first.id,
+            id=first.pipeline_id or first.batch_id or first.id,
             account_id=submission.key.account_id,
             key_id=submission.key.public_id,
             idempotency_key=submission.idempotency_key,
@@ -148,6 +151,8 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
             file_rows.add(connection, file)
             file_rows.get_usable(connection, job.account_id, token, now)
     lineage_rows.add(connection, wanted.jobs)
+    if wanted.pipeline is not None:
+        pipeline_rows.add(connection, wanted.pipeline, now)
     request = wanted.make_record(now)
     if request.idempotency_key is not None:
         request_rows.forget_key(connection, request.account_id, request.idempotency_key)

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from penstock.domain.jobs import Job
-from penstock.errors import Gone, StoreUnavailable
+from penstock.errors import Gone, JobNotFound, PipelineNotFinished, StoreUnavailable
 from penstock.jobs.backlog import Backlog
 from penstock.jobs.files.inputs import Inputs
 from penstock.observability import metrics
@@ -17,7 +17,15 @@ from penstock.store.database import Connection, Database
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.chat import response_rows
 from penstock.store.queries.files import asset_rows, file_rows, lineage_rows, share_rows, storage_rows
-from penstock.store.queries.jobs import job_rows, open_job_rows, request_rows, wakeup_rows, worker_rows
+from penstock.store.queries.jobs import (
+    advance_rows,
+    job_rows,
+    open_job_rows,
+    pipeline_rows,
+    request_rows,
+    wakeup_rows,
+    worker_rows,
+)
 from penstock.store.queries.webhooks import delivery_rows
 from penstock.store.search_indexer import SearchIndexer
 
@@ -25,6 +33,8 @@ COUNT_INTERVAL_SECONDS = 1.0
 SWEEP_INTERVAL_SECONDS = 30.0
 TIDY_INTERVAL_SECONDS = 3600.0
 SWEEP_BATCH = 100
+STALLED_SECONDS = 60.0
+"""Seconds without the end of a job after which a pipeline is looked at."""
 ORPHAN_AGE_SECONDS = 3600.0
 STALE_UPLOAD_SECONDS = 86_400.0
 """The age at which a multipart upload counts as abandoned."""
@@ -81,6 +91,25 @@ class Upkeep:
         with suppress(StorageUnavailable):  # the next sweep continues it
             await self._clear(job_id)
 
+    async def delete_pipeline(self, account_id: str, pipeline_id: str) -> None:
+        """Remove an ended pipeline and the jobs that it added, with their outputs."""
+        pipeline = await self._database.read(pipeline_rows.get, account_id, pipeline_id)
+        if not pipeline.done:
+            raise PipelineNotFinished
+        for job_id in pipeline.job_ids:
+            if job_id not in pipeline.reused:
+                with suppress(Gone, JobNotFound):  # it was removed before
+                    await self.delete(account_id, job_id)
+        await self._database.write(_remove_pipeline, account_id, pipeline_id, "deleted")
+
+    async def _sweep_pipelines(self, now: float) -> None:
+        """Remove expired pipelines, and advance those whose jobs were ended by code that knows no pipelines."""
+        for account_id, pipeline_id in await self._database.read(pipeline_rows.expired, now, SWEEP_BATCH):
+            with suppress(Gone):
+                await self._database.write(_remove_pipeline, account_id, pipeline_id, "expired")
+        for pipeline_id in await self._database.read(pipeline_rows.stalled, now - STALLED_SECONDS, SWEEP_BATCH):
+            await self._database.write(advance_rows.resume, pipeline_id, now)
+
     async def _clear(self, job_id: str) -> None:
         """Remove the bytes of a removed job, unless an open job still needs its outputs: a later sweep does."""
         if await self._database.read(lineage_rows.is_needed, job_id):
@@ -104,6 +133,7 @@ class Upkeep:
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller has just deleted it
                 await self.delete(account_id, job_id, "expired")
+        await self._sweep_pipelines(now)
         unswept = await self._database.read(asset_rows.unswept, SWEEP_BATCH)  # left by a process that died
         for job_id in unswept:
             await self._clear(job_id)
@@ -163,6 +193,11 @@ class Upkeep:
         for vendor, created_at in oldest.items():
             metrics.QUEUE_LAG.labels(vendor).set(max(0.0, now - created_at))
         self._lagging |= oldest.keys()
+
+
+def _remove_pipeline(connection: Connection, account_id: str, pipeline_id: str, reason: str) -> None:
+    pipeline_rows.remove(connection, account_id, pipeline_id, reason)
+    request_rows.remove(connection, [pipeline_id])
 
 
 def _remove_job(connection: Connection, account_id: str, job_id: str, reason: str) -> Job:

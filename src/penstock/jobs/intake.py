@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 from penstock.billing.admission import Admission
@@ -16,6 +17,7 @@ from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.jobs import Job, Parent
+from penstock.domain.pipelines import Pipeline
 from penstock.errors import (
     Detail,
     FileNotFound,
@@ -30,6 +32,7 @@ from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.files.given_files import FileOpener, FileProblem, WantedFile
 from penstock.jobs.files.inputs import Inputs
+from penstock.jobs.pipelines.body import PipelineBody
 from penstock.jobs.request import GenerationBody, read_body, read_raw_params, refuse
 from penstock.observability import metrics, traces
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
@@ -64,7 +67,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True)
-class _Input:
+class ReadInput:
     """One validated input: resolved params and, once known, its files by path with the bytes to store."""
 
     params: dict[str, Any]
@@ -73,6 +76,21 @@ class _Input:
     data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     parents: tuple[Parent, ...] = ()
+    awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobTerms:
+    """The fields of a request that hold for each of its jobs."""
+
+    start_timeout: float | None
+    run_timeout: float | None
+    retention: float | str | None
+    client_ref: str | None
+    metadata: Mapping[str, str] | None
+    webhook: Mapping[str, Any] | None
+    batch_id: str | None = None
+    pipeline_id: str | None = None
 
 
 class Intake:
@@ -106,11 +124,11 @@ class Intake:
         request, offer = self._read_request(submission)
         if request.dry_run:
             return await self._forecast(request, offer, submission.key)
-        with self._alone(submission):
+        with self.alone(submission):
             return await self._accept(submission, request, offer)
 
     @contextmanager
-    def _alone(self, submission: SubmittedRequest) -> Generator[None]:
+    def alone(self, submission: SubmittedRequest) -> Generator[None]:
         """Raise IdempotencyInProgress while the request that this one repeats is still being accepted."""
         slot = submission.slot
         keyless_retry = submission.is_retry and submission.idempotency_key is None
@@ -146,36 +164,47 @@ class Intake:
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         slots = offer.model.files
         has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
-        if has_files and (found := await self._find_earlier(submission)):
+        if has_files and (found := await self.find_earlier_request(submission)):
             return found  # without opening any file
         try:
-            self._refuse_overflow(submission.key.account_id, len(request.input))
+            self.refuse_overflow(submission.key.account_id, len(request.input))
             inputs = await self._read_inputs(request, offer, submission.key)
         except PenstockError:
-            if not has_files and (found := await self._find_earlier(submission)):
+            if not has_files and (found := await self.find_earlier_request(submission)):
                 return found  # a request that was accepted before is not refused now
             raise
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
-            for path, data in item.data.items():
-                await self._inputs.store(job.inputs[path], data)
-        receipt = await self._commit(submission, accepted)
-        if not (receipt.replayed or receipt.suppressed):
-            self._backlog.add(submission.key.account_id, len(accepted))
-            metrics.JOBS_ACCEPTED.count(request.model, number=len(accepted))
-        return receipt
+            await self.store_files(job, item)
+        return await self.commit(submission, accepted)
 
-    async def _find_earlier(self, submission: SubmittedRequest) -> Receipt | None:
+    async def store_files(self, job: Job, item: ReadInput) -> None:
+        """Store the bytes that came with the request, before the job that takes them is written."""
+        for path, data in item.data.items():
+            await self._inputs.store(job.inputs[path], data)
+
+    async def find_earlier_request(self, submission: SubmittedRequest) -> Receipt | None:
         """Return the earlier request's jobs. On the normal path, the accepting transaction checks this itself."""
         return await self._database.read(find_earlier, submission, self._clock()) if submission.may_repeat else None
 
-    async def _commit(self, submission: SubmittedRequest, accepted: Sequence[Job]) -> Receipt:
-        """Write the jobs with their holds. Before a refusal, recall the unused budget leases of chat processes."""
+    async def commit(
+        self, submission: SubmittedRequest, accepted: Sequence[Job], pipeline: Pipeline | None = None
+    ) -> Receipt:
+        """Write the jobs with their holds and count them."""
+        receipt = await self._write(submission, accepted, pipeline)
+        if not (receipt.replayed or receipt.suppressed):
+            self._backlog.add(submission.key.account_id, len(accepted))
+            for model, number in Counter(job.model for job in accepted).items():
+                metrics.JOBS_ACCEPTED.count(model, number=number)
+        return receipt
+
+    async def _write(self, submission: SubmittedRequest, accepted: Sequence[Job], pipeline: Pipeline | None) -> Receipt:
+        """Write the jobs. Before a refusal, recall the unused budget leases of chat processes."""
         payer, quota = submission.key.payer, submission.key.storage_quota
         quota = self._policy().storage_quota if quota is None else quota
         for recalls_left in reversed(range(RECALLS + 1)):
             try:
-                return await self._writer.accept(Acceptance(submission, accepted, quota))
+                return await self._writer.accept(Acceptance(submission, accepted, quota, pipeline))
             except InsufficientBudget as error:
                 if not recalls_left or not await self._database.read(balance_rows.leased_of, payer.owners):
                     await self._database.write(balance_rows.announce_refusal, payer, self._clock())
@@ -186,7 +215,8 @@ class Intake:
                 await asyncio.sleep(RECALL_SECONDS)
         raise AssertionError  # the last attempt returns or raises
 
-    def _refuse_overflow(self, account_id: str, more: int) -> None:
+    def refuse_overflow(self, account_id: str, more: int) -> None:
+        """Raise if the account, or all of them, would have too many open jobs."""
         policy = self._policy()
         self._backlog.refuse(account_id, more, of_account=policy.max_waiting, of_all=policy.max_waiting_total)
 
@@ -206,28 +236,23 @@ class Intake:
 
     async def _read_inputs(
         self, request: GenerationBody, offer: Offer, key: ApiKey, *, store: bool = True
-    ) -> list[_Input]:
+    ) -> list[ReadInput]:
         """Return all inputs with their files opened. Raise with the problems of all inputs."""
-        details = self._check_outer(request)
-        inputs: list[_Input] = []
+        details = self.check_outer(request)
+        inputs: list[ReadInput] = []
         for number, item in enumerate(request.input):
             place = f"input.{number}.params"
             params, problems = offer.model.read(item.params, place)
             details += problems
             if params is None:
                 continue
-            found, problems = await self._open_files(_add_seed(params, offer), offer, key, place, store=store)
+            found, problems = await self.open_files(params, offer, key, place, store=store)
             details += problems
             inputs.append(found)
-        if details and all(detail.code == FileNotFound.code for detail in details):
-            raise FileNotFound(param=details[0].loc, details=details, suggestion="Upload it with POST /api/v1/files.")
-        if details and all(detail.code == JobNotFound.code for detail in details):
-            raise JobNotFound(details[0].message, param=details[0].loc, details=details)
-        if details:
-            raise refuse(details)
+        raise_all(details)
         return inputs
 
-    def _check_outer(self, request: GenerationBody) -> list[Detail]:
+    def check_outer(self, request: GenerationBody | PipelineBody) -> list[Detail]:
         """Return where the fields beside `input` break the operator's limits."""
         details: list[Detail] = []
         most = self._policy().max_seconds
@@ -242,21 +267,35 @@ class Intake:
                 details.append(Detail("webhook.url", error.message, error.code))
         return details
 
-    async def _open_files(
-        self, item: _Input, offer: Offer, key: ApiKey, place: str, *, store: bool
-    ) -> tuple[_Input, list[Detail]]:
-        """Return the input with its files, and the problems with them."""
-        details: list[Detail] = []
+    async def open_files(
+        self,
+        params: dict[str, Any],
+        offer: Offer,
+        key: ApiKey,
+        place: str,
+        *,
+        store: bool,
+        awaited: Mapping[str, str] = MappingProxyType({}),
+    ) -> tuple[ReadInput, list[Detail]]:
+        """Return the input with its files, and the problems with them.
+
+        `awaited` has the jobs whose outputs are yet to be made, with the kind of their model.
+        """
+        item, details = _add_seed(params, offer), list[Detail]()
         for slot in offer.model.files:
             for path, _ in slot.entries(item.params):
                 wanted = WantedFile(path, slot.kinds, key.account_id, store=store)
                 try:
-                    item = await self._open_file(item, wanted, offer)
+                    given = file_at(item.params, path)
+                    if given.get("job") in awaited:
+                        item = _wait_for(item, wanted, given, awaited[given["job"]])
+                    else:
+                        item = await self._open_file(item, wanted, offer)
                 except FileProblem as problem:
                     details.append(Detail(f"{place}.{path}.{problem.field}", problem.message, problem.code))
         return item, details
 
-    async def _open_file(self, item: _Input, wanted: WantedFile, offer: Offer) -> _Input:
+    async def _open_file(self, item: ReadInput, wanted: WantedFile, offer: Offer) -> ReadInput:
         """Open one file, or note that it is fetched later."""
         given = file_at(item.params, wanted.path)
         if "object" in given and not offer.reads_objects:
@@ -276,47 +315,94 @@ class Intake:
     # -- writing the jobs
 
     def _make_jobs(
-        self, submission: SubmittedRequest, request: GenerationBody, offer: Offer, inputs: Sequence[_Input]
+        self, submission: SubmittedRequest, request: GenerationBody, offer: Offer, inputs: Sequence[ReadInput]
     ) -> list[Job]:
-        policy, now = self._policy(), self._clock()
-        batch_id = new_id("batch") if len(inputs) > 1 else None
-        retention = policy.retention if request.retention is None else request.retention
-        accepted: list[Job] = []
-        for item in inputs:
-            route, job_id, quote = offer.choose(), new_id("job"), offer.quote(item.params, now)
-            files = {path: _own_copy(file, job_id) for path, file in item.files.items()}
-            job = Job(
-                id=job_id,
-                account_id=submission.key.account_id,
-                key_id=submission.key.public_id,
-                lineage=submission.key.lineage,
-                request_id=submission.request_id,
-                model=request.model,
-                vendor=route.vendor,
-                upstream_model=route.model,
-                params=item.params,
-                seed=item.seed,
-                created_at=now,
-                start_by=now + (request.start_timeout or policy.start_seconds),
-                run_seconds=request.run_timeout or policy.run_seconds,
-                retention=None if retention == "forever" else retention,
-                eta_at=self._history.usual_end(request.model, now),
-                estimated=quote.ceiling,
-                prices=quote.formulas,
-                client_ref=request.client_ref,
-                metadata=request.metadata,
-                batch_id=batch_id,
-                webhook=request.webhook and request.webhook.keep(policy.check_url, submission.base_url),
-                warnings=quote.warnings,
-                file=files.pop("file", None),
-                files=files,
-                to_fetch={path: kinds for path, kinds in item.to_fetch.items() if path != "file"},
-                parents=item.parents,
-                trace=traces.current(),
-                sequence=1,
-            )
-            accepted.append(job)
-        return accepted
+        check_url = self._policy().check_url
+        terms = JobTerms(
+            start_timeout=request.start_timeout,
+            run_timeout=request.run_timeout,
+            retention=request.retention,
+            client_ref=request.client_ref,
+            metadata=request.metadata,
+            webhook=request.webhook and request.webhook.keep(check_url, submission.base_url),
+            batch_id=new_id("batch") if len(inputs) > 1 else None,
+        )
+        now = self._clock()
+        return [self.make_job(submission, terms, offer, item, now, new_id("job")) for item in inputs]
+
+    def make_job(
+        self,
+        submission: SubmittedRequest,
+        terms: JobTerms,
+        offer: Offer,
+        item: ReadInput,
+        now: float,
+        job_id: str,
+        step: str | None = None,
+    ) -> Job:
+        """Return a new job, priced and with a route."""
+        policy, key = self._policy(), submission.key
+        route, quote = offer.choose(), offer.quote(item.params, now)
+        files = {path: _own_copy(file, job_id) for path, file in item.files.items()}
+        return Job(
+            id=job_id,
+            account_id=key.account_id,
+            key_id=key.public_id,
+            lineage=key.lineage,
+            request_id=submission.request_id,
+            model=offer.id,
+            vendor=route.vendor,
+            upstream_model=route.model,
+            params=item.params,
+            seed=item.seed,
+            created_at=now,
+            start_by=now + (terms.start_timeout or policy.start_seconds),
+            run_seconds=terms.run_timeout or policy.run_seconds,
+            retention=self.retention_of(terms.retention),
+            eta_at=self._history.usual_end(offer.id, now),
+            estimated=quote.ceiling,
+            prices=quote.formulas,
+            client_ref=terms.client_ref,
+            metadata=terms.metadata,
+            batch_id=terms.batch_id,
+            webhook=terms.webhook,
+            warnings=quote.warnings,
+            file=files.pop("file", None),
+            files=files,
+            to_fetch={path: kinds for path, kinds in item.to_fetch.items() if path != "file"},
+            parents=item.parents,
+            pipeline_id=terms.pipeline_id,
+            step=step,
+            awaits=item.awaits,
+            trace=traces.current(),
+            sequence=1,
+        )
+
+    def retention_of(self, wanted: float | str | None) -> float | None:
+        """Return the seconds for which a finished job is kept; None: forever."""
+        retention = self._policy().retention if wanted is None else wanted
+        return None if retention == "forever" or retention is None else float(retention)
+
+
+def raise_all(details: list[Detail]) -> None:
+    """Raise one error for all problems of a request, if there are any."""
+    if details and all(detail.code == FileNotFound.code for detail in details):
+        raise FileNotFound(param=details[0].loc, details=details, suggestion="Upload it with POST /api/v1/files.")
+    if details and all(detail.code == JobNotFound.code for detail in details):
+        raise JobNotFound(details[0].message, param=details[0].loc, details=details)
+    if details:
+        raise refuse(details)
+
+
+def _wait_for(item: ReadInput, wanted: WantedFile, given: Mapping[str, Any], kind: str) -> ReadInput:
+    """Note that a file is yet to be made, by a job of a model of this kind. Raise `FileProblem` if it cannot fit."""
+    output = given.get("output", "primary")
+    made = "image" if output == "preview" else kind
+    if output in ("primary", "preview", 0) and made not in wanted.kinds:
+        allowed = " or ".join(wanted.kinds)
+        raise FileProblem("output", f"The step makes an output of kind {made}; allowed here: {allowed}.")
+    parents = (*item.parents, Parent(wanted.path, given["job"], "", output))
+    return replace(item, parents=parents, awaits={**item.awaits, wanted.path: wanted.kinds})
 
 
 def _own_copy(file: StoredFile, job_id: str) -> StoredFile:
@@ -324,10 +410,10 @@ def _own_copy(file: StoredFile, job_id: str) -> StoredFile:
     return file if file.key else replace(file, token=new_id("file"), job_id=job_id, expires_at=None)
 
 
-def _add_seed(params: dict[str, Any], offer: Offer) -> _Input:
+def _add_seed(params: dict[str, Any], offer: Offer) -> ReadInput:
     """Return the input with a seed if its model takes one: the given seed, or a random one that is echoed."""
     name = offer.model.seed_param
     if name is None:
-        return _Input(params, None)
+        return ReadInput(params, None)
     seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed is no secret
-    return _Input({**params, name: seed}, seed)
+    return ReadInput({**params, name: seed}, seed)

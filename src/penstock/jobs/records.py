@@ -5,7 +5,7 @@ holds `RecordBuilder` to them. A TypedDict is a plain dict, so building a record
 `tests/api/test_job_record.py` compares the Python client and the console with them.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -18,6 +18,7 @@ from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
 from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
 from penstock.domain.money import format_usd
+from penstock.domain.pipelines import OnError, Pipeline, PipelineState, PipelineStep
 from penstock.domain.searching.words import input_name
 from penstock.vendor_api.generation import Kind, Role
 
@@ -167,8 +168,75 @@ class JobRecord(TypedDict):
     metadata: Annotated[Mapping[str, str] | None, _described_as(dict[str, str] | None)]
     batch_id: str | None
     parents: Annotated[list[str], Field(description="ids of the jobs whose outputs it takes as inputs")]
+    pipeline_id: Annotated[str | None, Field(description="the pipeline that it is part of, `pipe_…`")]
+    step: Annotated[str | None, Field(description="the name of the pipeline's step that it carries out")]
     urls: JobUrls
     request_id: str
+
+
+StepStatus = Literal["waiting", "queued", "running", "succeeded", "failed", "canceled"]
+
+
+class StepRecord(TypedDict):
+    """One step of a pipeline with its jobs: one, or one for each element of `for_each`."""
+
+    name: str
+    model: str
+    status: Annotated[str, _described_as(StepStatus)]
+    progress: Annotated[float, Field(ge=0, le=1)]
+    needs: Annotated[list[str], Field(description="the steps whose outputs it takes")]
+    is_fan_out: Annotated[bool, Field(description="whether it has `for_each`")]
+    on_error: Annotated[str, _described_as(OnError)]
+    job_ids: list[str]
+    jobs: Annotated[list[JobRecord] | None, Field(description="those not deleted; null in lists and events")]
+
+
+class PipelineUrls(TypedDict):
+    """Links of a pipeline."""
+
+    self: str
+    events: str
+    cancel: str
+    retry: str
+
+
+class PipelineErrorBody(TypedDict):
+    """The steps and jobs that failed, with the code of the first."""
+
+    message: str
+    code: str | None
+    steps: list[str]
+    job_ids: list[str]
+    retryable: bool
+
+
+class PipelineRecord(TypedDict):
+    """Jobs that were accepted together and take each other's outputs. Loop on `done`."""
+
+    id: str
+    object: Literal["pipeline"]
+    status: Annotated[str, _described_as(PipelineState)]
+    done: bool
+    progress: Annotated[float, Field(ge=0, le=1)]
+    steps: Annotated[list[StepRecord], Field(description="each after those that it needs")]
+    params: dict[str, Any]
+    given: Annotated[dict[str, Any], Field(description="`steps` and `on_error` of the request or the template")]
+    on_error: Annotated[str, _described_as(OnError)]
+    template: str | None
+    version: Annotated[int | None, Field(description="the version of the template")]
+    retry_of: Annotated[str | None, Field(description="the pipeline that it repeats from a step on")]
+    created_at: Moment
+    finished_at: Moment | None
+    expires_at: Moment | None
+    error: Annotated[Mapping[str, Any] | None, _described_as(PipelineErrorBody | None)]
+    cost: Cost
+    client_ref: str | None
+    metadata: Annotated[Mapping[str, str] | None, _described_as(dict[str, str] | None)]
+    urls: PipelineUrls
+    request_id: str
+
+
+ENDED = frozenset(state.value for state in State if state.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +258,7 @@ class RecordBuilder:
             "model": job.model,
             "status": job.state.value,
             "done": job.done,
-            "phase": (Phase.THROTTLED if position is not None and job.state is State.QUEUED else job.phase).value,
+            "phase": _phase(job, position).value,
             "progress": round(job.progress, 4),
             "queue_position": position,
             "eta_seconds": self._eta(job, position),
@@ -216,6 +284,8 @@ class RecordBuilder:
             "metadata": job.metadata,
             "batch_id": job.batch_id,
             "parents": list(dict.fromkeys(parent.job_id for parent in job.parents)),
+            "pipeline_id": job.pipeline_id,
+            "step": job.step,
             "urls": {
                 "self": f"{self.base_url}/api/v1/jobs/{job.id}",
                 "events": f"{self.base_url}/api/v1/jobs/{job.id}/events",
@@ -231,17 +301,81 @@ class RecordBuilder:
             "id": event.id,
             "created_at": timestamp(event.created_at),
             "sequence": event.sequence,
-            "data": event.budget if event.job is None else self.job(event.job),
+            "data": self._subject(event),
+        }
+
+    def _subject(self, event: Event) -> Mapping[str, Any] | None:
+        if event.pipeline is not None:
+            return self.pipeline(event.pipeline, event.pipeline.states)
+        return event.budget if event.job is None else self.job(event.job)
+
+    def pipeline(
+        self, pipeline: Pipeline, states: Mapping[str, str], jobs: Mapping[str, Job] | None = None
+    ) -> PipelineRecord:
+        """Return the record of a pipeline, by the states of its jobs or, with them, by the jobs themselves."""
+        known = (
+            states
+            if jobs is None
+            else {**states, **{job.id: "waiting" if job.is_waiting else job.state.value for job in jobs.values()}}
+        )
+        progress = {job_id: float(state in ENDED) for job_id, state in known.items()}
+        progress |= {} if jobs is None else {job.id: 1.0 if job.done else job.progress for job in jobs.values()}
+        url = f"{self.base_url}/api/v1/pipelines/{pipeline.id}"
+        return {
+            "id": pipeline.id,
+            "object": "pipeline",
+            "status": _pipeline_status(pipeline, known).value,
+            "done": pipeline.done,
+            "progress": _mean(progress.get(job_id, 0.0) for job_id in pipeline.job_ids),
+            "steps": [self._step(step, known, progress, jobs) for step in pipeline.steps],
+            "params": dict(pipeline.params),
+            "given": dict(pipeline.given),
+            "on_error": pipeline.on_error.value,
+            "template": pipeline.template,
+            "version": pipeline.version,
+            "retry_of": pipeline.retry_of,
+            "created_at": timestamp(pipeline.created_at),
+            "finished_at": timestamp(pipeline.finished_at),
+            "expires_at": timestamp(pipeline.expires_at),
+            "error": pipeline.error,
+            "cost": {
+                "estimated": None if pipeline.estimated is None else format_usd(pipeline.estimated),
+                "final": None if pipeline.final is None else format_usd(pipeline.final),
+                "currency": "USD",
+            },
+            "client_ref": pipeline.client_ref,
+            "metadata": pipeline.metadata,
+            "urls": {"self": url, "events": f"{url}/events", "cancel": f"{url}/cancel", "retry": f"{url}/retry"},
+            "request_id": pipeline.request_id,
+        }
+
+    def _step(
+        self,
+        step: PipelineStep,
+        states: Mapping[str, str],
+        progress: Mapping[str, float],
+        jobs: Mapping[str, Job] | None,
+    ) -> StepRecord:
+        return {
+            "name": step.name,
+            "model": step.model,
+            "status": _step_status([states.get(job_id) for job_id in step.job_ids]),
+            "progress": _mean(progress.get(job_id, 0.0) for job_id in step.job_ids),
+            "needs": list(step.needs),
+            "is_fan_out": step.is_fan_out,
+            "on_error": step.on_error.value,
+            "job_ids": list(step.job_ids),
+            "jobs": None if jobs is None else [self.job(jobs[name]) for name in step.job_ids if name in jobs],
         }
 
     def _eta(self, job: Job, position: int | None) -> float | None:
         """Return the seconds until the job ends. They are unknown while it waits in the queue."""
-        if job.eta_at is None or (job.state is State.QUEUED and position is not None):
+        if job.eta_at is None or job.is_waiting or (job.state is State.QUEUED and position is not None):
             return None
         return round(max(0.0, job.eta_at - self.now), 1)
 
     def _position(self, job: Job) -> int | None:
-        if job.done:
+        if job.done or job.is_waiting:
             return None
         return self.position(job.id) if job.state is State.QUEUED else job.upstream_position
 
@@ -315,6 +449,36 @@ def _mesh(mesh: MeshFacts) -> MeshShape:
         "joints": mesh.joints,
         "clips": [{"name": clip.name, "seconds": clip.seconds} for clip in mesh.clips],
     }
+
+
+def _phase(job: Job, position: int | None) -> Phase:
+    if job.is_waiting:
+        return Phase.WAITING
+    return Phase.THROTTLED if position is not None and job.state is State.QUEUED else job.phase
+
+
+def _mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return round(sum(every) / max(1, len(every)), 4)
+
+
+def _pipeline_status(pipeline: Pipeline, states: Mapping[str, str]) -> PipelineState:
+    """Return the status: a pipeline runs as soon as one of its own jobs does."""
+    own = {state for job_id, state in states.items() if job_id not in pipeline.reused}
+    has_begun = bool(own - {State.QUEUED.value, "waiting"})
+    return PipelineState.RUNNING if has_begun and pipeline.state is PipelineState.QUEUED else pipeline.state
+
+
+def _step_status(states: Sequence[str | None]) -> str:
+    """Return the status of a step by those of its jobs. Removed jobs do not count."""
+    found = {state for state in states if state is not None}
+    if found <= ENDED:
+        if found & {State.FAILED.value, State.EXPIRED.value}:
+            return "failed"
+        return "canceled" if State.CANCELED.value in found else "succeeded"
+    if found == {"waiting"}:
+        return "waiting"
+    return "queued" if found <= {"waiting", "queued"} else "running"
 
 
 def _attempt(attempt: Attempt) -> AttemptShape:

@@ -31,6 +31,8 @@ def _retention(value: Any) -> Any:
     raise PydanticCustomError("retention", allowed, {"most": MAX_RETENTION})
 
 
+ClientRef = Annotated[Line, Field(max_length=128)]
+Metadata = dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
 Retention = Annotated[Annotated[float, Field(gt=0, le=MAX_RETENTION)] | Literal["forever"], BeforeValidator(_retention)]
 
 
@@ -61,13 +63,8 @@ class GenerationBody(Params):
         description="one element makes a job, several a batch, accepted all or none",
     )
     webhook: Webhook | None = Field(default=None)
-    client_ref: Annotated[Line, Field(max_length=128)] | None = Field(
-        default=None, description="yours; echoed, and a filter of the list"
-    )
-    metadata: (
-        dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
-        | None
-    ) = Field(default=None, max_length=16, description="yours; echoed")
+    client_ref: ClientRef | None = Field(default=None, description="yours; echoed, and a filter of the list")
+    metadata: Metadata | None = Field(default=None, max_length=16, description="yours; echoed")
     start_timeout: Number | None = Field(default=None, gt=0, description="seconds until it must have started")
     run_timeout: Number | None = Field(default=None, gt=0, description="seconds it may run once started")
     retention: Retention | None = Field(default=None, description='seconds that the finished job is kept, or "forever"')

@@ -169,7 +169,8 @@ class Simulator:
         if order["downloads"] < order["script"].get("download_errors", 0):
             return _trouble(order["downloads"] % 2)  # a download has no JSON that could be cut
         data = self._sample(name, order["result"], order["script"].get("ending"))
-        kind = "image/png" if name == "preview" else "application/octet-stream"
+        is_picture = name == "preview" or order["result"]["kind"] == "image"
+        kind = "image/png" if is_picture else "application/octet-stream"
         return 200, {"content-type": kind, "content-length": str(len(data))}, data
 
     # -- what it remembers

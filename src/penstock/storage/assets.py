@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import obstore
 
-from penstock.domain.files import StoredAsset, StoredFile
+from penstock.domain.files import StoredAsset, StoredFile, asset_key
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import BadOutput
 from penstock.domain.jobs import Asset
@@ -59,11 +59,6 @@ def file_key(account_id: str, sha256: str) -> str:
 def key_of(file: StoredFile) -> str:
     """Return the key of an input file's bytes: its own, or that of an earlier job's output."""
     return file.key or file_key(file.account_id, file.sha256)
-
-
-def asset_key(job_id: str, filename: str, sha256: str) -> str:
-    """Return the key of an output by its content, so that storing it twice changes nothing."""
-    return f"assets/{job_id}/{sha256[:16]}-{filename}"
 
 
 def asset_keys(asset: StoredAsset) -> Sequence[str]:

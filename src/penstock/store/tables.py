@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0013"
+SCHEMA_VERSION = "0014"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -244,6 +244,33 @@ lineage = Table(  # outputs of earlier jobs that a job takes as inputs: docs/dec
     Column("is_open", Integer, nullable=False),  # 1: the child is not done, so that the bytes must stay
     Index("lineage_by_parent", "parent_id", "child_id"),
     Index("lineage_open", "parent_id", **where("is_open = 1")),
+    sqlite_with_rowid=False,
+)
+
+pipelines = Table(  # jobs accepted together, which take each other's outputs: docs/decisions/0051
+    "pipelines",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("done", Integer, nullable=False),
+    Column("is_stopping", Integer, nullable=False),  # 1: none of its jobs may be ordered any more
+    Column("advanced_at", Float, nullable=False),
+    Column("expires_at", Float),
+    Column("removed", Word),  # None, "deleted" or "expired": then the document is a tombstone
+    Column("document", LargeBinary, nullable=False),
+    Index("pipelines_by_account", "account_id", "id"),
+    Index("pipelines_open", "advanced_at", **where("done = 0")),
+    Index("pipelines_expiring", "expires_at", **where("removed IS NULL AND expires_at IS NOT NULL")),
+)
+
+pipeline_templates = Table(
+    "pipeline_templates",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("name", Word, primary_key=True),
+    Column("version", Integer, primary_key=True),
+    Column("created_at", Float, nullable=False),
+    Column("document", LargeBinary, nullable=False),
     sqlite_with_rowid=False,
 )
 

@@ -208,6 +208,8 @@ def _result(params: Mapping[str, Any]) -> dict[str, Any]:
     if "durationSeconds" in params:
         width, height = text_to_video.frame_size(params)
         return {"kind": "video", "width": width, "height": height, "seconds": params["durationSeconds"]}
+    if "prompt" in params:
+        return {"kind": "image"}
     return {
         "kind": "model",
         "face_limit": params.get("face_limit"),

@@ -25,6 +25,7 @@ from penstock.web.api import (
 )
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
+from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -44,6 +45,9 @@ PAGES = (
     public,
     deliveries,
     webhooks,
+    templates,
+    runs,
+    lineage,
     models,
     chat_models,
     kept_responses,

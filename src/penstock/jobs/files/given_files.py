@@ -5,18 +5,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.domain.files import FileKind, Origin, StoredFile
+from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
-from penstock.domain.jobs import Asset, Job, Outcome, Parent, State
+from penstock.domain.jobs import Job, Parent, State
+from penstock.domain.pipelines import NoSuchOutput, find_output, refer_to
 from penstock.errors import FileNotFound, Gone, InputNotReady, JobNotFound
 from penstock.jobs.files.inputs import NAMES, Inputs, contradiction, decode_inline, is_data_uri
-from penstock.storage.assets import asset_key
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
 from penstock.store.queries.jobs import job_rows
-
-OUTPUT_KINDS: Mapping[str, FileKind] = {"model": "3d", "video": "video", "image": "image", "audio": "audio"}
-"""The kinds of files that outputs are, by their own kind."""
 
 
 class FileProblem(Exception):
@@ -106,9 +103,13 @@ class FileOpener:
             raise FileProblem("job", Gone().message, Gone.code)
         if job.state is not State.SUCCEEDED:
             raise FileProblem("job", _explain_state(job), InputNotReady.code)
-        asset = find_output(job, given.get("output", "primary"))
+        output = given.get("output", "primary")
+        try:
+            asset = find_output(job, output)
+        except NoSuchOutput as problem:
+            raise FileProblem("output", str(problem)) from problem
         file = _check(refer_to(job, asset), given, wanted, "output")
-        return OpenedFile(given, file, parent=Parent(wanted.path, job.id, asset.id))
+        return OpenedFile(given, file, parent=Parent(wanted.path, job.id, asset.id, output))
 
 
 def _explain_state(job: Job) -> str:
@@ -125,38 +126,3 @@ def _check(file: StoredFile, given: Mapping[str, Any], wanted: WantedFile, field
     if problem := contradiction(file, given.get("type")):
         raise FileProblem("type", problem)
     return file
-
-
-def find_output(job: Job, name: int | str) -> Asset:
-    """Return an output of a job by its number or role. Raise `FileProblem` if it has none."""
-    if isinstance(name, int):
-        if name < len(job.outputs):
-            return job.outputs[name]
-        raise FileProblem("output", f"{job.id} has {len(job.outputs)} outputs, numbered from 0.")
-    found = next((asset for asset in job.outputs if asset.role == name), None)
-    if found is None:
-        raise FileProblem("output", f"{job.id} has no {name} output.")
-    return found
-
-
-def refer_to(job: Job, asset: Asset) -> StoredFile:
-    """Return an output as an input file. Its bytes are those of the output itself."""
-    attempt = next((each for each in reversed(job.attempts) if each.outcome is Outcome.SUCCEEDED), None)
-    upstream_id = attempt and (attempt.result_id or attempt.upstream_id)
-    origin = attempt and Origin(attempt.vendor, attempt.credential, upstream_id or "", job.model)
-    return StoredFile(
-        token=asset.id,
-        account_id=job.account_id,
-        sha256=asset.sha256,
-        bytes=asset.bytes,
-        content_type=asset.content_type,
-        width=asset.width or 0,
-        height=asset.height or 0,
-        created_at=job.finished_at or job.created_at,
-        expires_at=None,
-        name=asset.filename,
-        kind=OUTPUT_KINDS.get(asset.kind, "image"),
-        duration_seconds=asset.duration_seconds,
-        key=asset_key(job.id, asset.filename, asset.sha256),
-        origin=origin,
-    )

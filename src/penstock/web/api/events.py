@@ -1,8 +1,9 @@
 """Events: a replayable stream per job, and the feed of an account as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Annotated, Any
 
 import msgspec
@@ -67,7 +68,8 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
 
     if job.done and after and not (await read(after)).events:
         return Response(status_code=204)
-    return EventStream(caller, _lines(caller, job_id, read, after, ends=True))
+    is_gone = partial(_is_gone, caller, job_id)
+    return EventStream(caller, stream_lines(caller, job_id, read, after, tuple(ENDINGS.values()), is_gone))
 
 
 @router.get(
@@ -107,7 +109,7 @@ async def feed(
     if "text/event-stream" in request.headers.get("accept", ""):
         if position is None:
             position = await database.look(event_rows.last_position, account_id)
-        return EventStream(caller, _lines(caller, account_id, read, position, ends=False))
+        return EventStream(caller, stream_lines(caller, account_id, read, position))
     events, is_all = await read(position or 0)
     page, scribe = events[:limit], caller.scribe
     return Json(
@@ -164,7 +166,14 @@ def _counted(caller: Caller) -> Generator[None]:
         metrics.EVENT_STREAMS.set(streams.total)
 
 
-async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bool) -> AsyncIterator[bytes]:
+async def stream_lines(
+    caller: Caller,
+    topic: str,
+    read: Read,
+    after: int,
+    endings: Collection[str] = (),
+    is_gone: Callable[[], Awaitable[bool]] | None = None,
+) -> AsyncIterator[bytes]:
     """Yield events as they are committed. It subscribes before it reads, so that no event is missed."""
     gateway = caller.gateway
     woken = False
@@ -180,9 +189,9 @@ async def _lines(caller: Caller, topic: str, read: Read, after: int, *, ends: bo
             for event in events:
                 yield _frame(event, caller.scribe)
                 after = event.position
-            if ends and events and events[-1].type in ENDINGS.values():
+            if events and events[-1].type in endings:
                 return
-            if ends and woken and not events and await _is_gone(caller, topic):
+            if is_gone is not None and woken and not events and await is_gone():
                 return
             woken = not is_all or await subscription.wait(HEARTBEAT_SECONDS)
             if not woken:

@@ -119,9 +119,22 @@ async def generate(request: Request) -> Response:
 
 async def _generate(caller: Caller, path_model: str | None) -> Response:
     request = caller.request
+    submission = await read_submission(caller, path_model)
+    limits = await count_request(caller)
+    result = await caller.gateway.intake.accept(submission)
+    del submission  # and the body with it, since the caller may wait for long
+    request.scope["extensions"][CYCLE].release()
+    if isinstance(result, Forecast):
+        return Json(_dry_run(result), headers=limits)
+    return await _answer(caller, result, preferred_wait(request), limits)
+
+
+async def read_submission(caller: Caller, path_model: str | None = None) -> SubmittedRequest:
+    """Return the body and the headers of a request for paid work."""
     if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
-    submission = SubmittedRequest(
+    request = caller.request
+    return SubmittedRequest(
         decoded=await read_json(request),
         path_model=path_model,
         key=caller.key,
@@ -130,13 +143,6 @@ async def _generate(caller: Caller, path_model: str | None) -> Response:
         is_retry=_retry_count(request) >= 1,
         base_url=base_url(request),
     )
-    limits = await count_request(caller)
-    result = await caller.gateway.intake.accept(submission)
-    del submission  # and the body with it, since the caller may wait for long
-    request.scope["extensions"][CYCLE].release()
-    if isinstance(result, Forecast):
-        return Json(_dry_run(result), headers=limits)
-    return await _answer(caller, result, _preferred_wait(request), limits)
 
 
 async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
@@ -179,7 +185,7 @@ def _retry_count(request: Request) -> int:
     return int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0
 
 
-def _preferred_wait(request: Request) -> float | None:
+def preferred_wait(request: Request) -> float | None:
     """Return the seconds of `Prefer: wait`, at most 60. A header that cannot be parsed is ignored."""
     found = re.search(r"(?:^|[,;\s])wait=(\d{1,6})(?:$|[,;\s])", request.headers.get("prefer", ""))
     return min(60.0, float(found[1])) if found and int(found[1]) > 0 else None

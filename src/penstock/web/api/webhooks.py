@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from penstock.catalog.params import Boolean, Line, Params, Text
 from penstock.domain.api_keys import Scope
-from penstock.domain.events import EventType
+from penstock.domain.events import EventType, PipelineEventType
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.webhooks import USUAL, DisabledReason, Endpoint, new_secret
@@ -41,7 +41,7 @@ SHOWN = success("The webhook with its secret, which is shown only once.", "Webho
 SECRET = success("The secret.", "WebhookSecret")
 Url = Annotated[Text, Field(min_length=1, max_length=2048)]
 Description = Annotated[Line, Field(max_length=500)]
-DeliveredEvent = EventType | Literal["budget.threshold"]
+DeliveredEvent = EventType | PipelineEventType | Literal["budget.threshold"]
 Events = Annotated[list[DeliveredEvent], Field(min_length=1, max_length=20)]
 
 

@@ -15,6 +15,7 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Params
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import MissingApiKey, StoreUnavailable
+from penstock.jobs.pipelines import body
 from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
@@ -41,8 +42,8 @@ async def read_document(request: Request) -> Response:
     if credential is not None:
         with suppress(MissingApiKey, StoreUnavailable):
             models = (await gateway_of(request).keyring.check(credential)).models
-    body = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
-    return Response(body, media_type="application/json")
+    encoded = await asyncio.to_thread(encode_document, request.app, gateway_of(request).offers, models)
+    return Response(encoded, media_type="application/json")
 
 
 def document(app: FastAPI, offers: Offers) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks), **vars(shares)}.values()
+    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
@@ -131,8 +132,8 @@ def _name_params(model: GenerationModel) -> tuple[str, dict[str, Any]]:
 
 def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
     """Add `GenerationRequest`, which is one of the requests of all models."""
-    body = GenerationBody.model_json_schema(ref_template=REFERENCE)
-    schemas.update(body.pop("$defs"))
+    request_body = GenerationBody.model_json_schema(ref_template=REFERENCE)
+    schemas.update(request_body.pop("$defs"))
     variants: dict[str, str] = {}
     for offer in offers.by_model.values():
         name, params = _name_params(offer.model)
@@ -145,12 +146,12 @@ def _add_requests(schemas: dict[str, Any], offers: Offers) -> None:
             "additionalProperties": False,
         }
         request = {
-            **body,
+            **request_body,
             "title": f"{offer.model.title} request",
             "properties": {
-                **body["properties"],
+                **request_body["properties"],
                 "model": {"const": offer.model.id, "type": "string"},
-                "input": {**body["properties"]["input"], "items": item},
+                "input": {**request_body["properties"]["input"], "items": item},
             },
             "example": {"model": offer.model.id, "input": [{"params": offer.model.example}]},
         }

@@ -7,10 +7,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Period
-from penstock.domain.events import EventType
+from penstock.domain.events import EventType, PipelineEventType
 from penstock.domain.files import FileKind
 from penstock.domain.webhooks import DisabledReason, Status
-from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment
+from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment, PipelineRecord
 from penstock.store.queries.billing.usage_rows import Group
 from penstock.store.queries.billing.usage_rows import Kind as UsageKind
 from penstock.vendor_api.generation import Kind, Role
@@ -83,13 +83,13 @@ class BudgetNotice(BudgetShape):
 
 
 class EventRecord(Shape):
-    """A change of a job or a budget, with its state at that time."""
+    """A change of a job, a pipeline or a budget, with its state at that time."""
 
-    type: EventType | Literal["budget.threshold"]
+    type: EventType | PipelineEventType | Literal["budget.threshold"]
     id: str
     created_at: Moment
     sequence: int
-    data: JobRecord | BudgetNotice
+    data: JobRecord | PipelineRecord | BudgetNotice
 
 
 class JobPage(Shape):
@@ -101,11 +101,97 @@ class JobPage(Shape):
     next_cursor: str | None
 
 
+class PipelinePage(Shape):
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
+
+    object: Literal["list"]
+    data: list[PipelineRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class PipelineDryRunStep(Shape):
+    """One step, with the highest cost of its jobs together."""
+
+    name: str
+    model: str
+    jobs: int
+    needs: list[str]
+    cost: Cost
+    expected_seconds: "TypicalSeconds | None"
+
+
+class PipelineDryRun(Shape):
+    """The effect that a pipeline would have. Nothing was created."""
+
+    object: Literal["pipeline.dry_run"]
+    valid: Literal[True]
+    jobs: int
+    steps: list[PipelineDryRunStep]
+    cost: Cost
+    budget_left: str | None = Field(description="null: no budget is set")
+    expected_seconds: float | None = Field(
+        description="of the slowest chain of steps; null while one of the models has not run here"
+    )
+
+
+class PipelineTemplateRecord(Shape):
+    """A version of a stored pipeline."""
+
+    object: Literal["pipeline.template"]
+    name: str
+    version: int
+    created_at: Moment
+    description: str | None
+    steps: list[dict[str, Any]]
+    on_error: Literal["stop", "continue"]
+    params: dict[str, Any]
+
+
+class PipelineTemplateList(Shape):
+    """The newest version of each of your templates, by name."""
+
+    object: Literal["list"]
+    data: list[PipelineTemplateRecord]
+    has_more: Literal[False]
+
+
+class LineageLinkShape(Shape):
+    """An output of one job that is an input of another."""
+
+    parent: str
+    child: str
+    param: str = Field(description="path of the file among the child's params")
+    output: str | None = Field(description="id of the output; null while the parent is at work")
+    distance: int = Field(description="steps from the job that was asked for, from 1")
+
+
+class LineageJob(Shape):
+    """A job of the lineage, in short."""
+
+    id: str
+    model: str
+    status: str
+    step: str | None
+    pipeline_id: str | None
+
+
+class LineageRecord(Shape):
+    """The jobs that led to a job, and those that were made from its outputs."""
+
+    object: Literal["lineage"]
+    job: str
+    parents: list[LineageLinkShape]
+    children: list[LineageLinkShape]
+    jobs: list[LineageJob]
+    truncated: bool = Field(description="whether there are more")
+
+
 class ServerSentEvent(Shape):
     """One event of a stream; `data` is the JSON of an EventRecord."""
 
     id: str
-    event: EventType | Literal["budget.threshold"]
+    event: EventType | PipelineEventType | Literal["budget.threshold"]
     data: str
 
 

@@ -1,6 +1,7 @@
 """Lineage: which outputs of earlier jobs a job takes as inputs. They keep those bytes until the job is done."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, delete, select
@@ -12,7 +13,11 @@ from penstock.store.tables import lineage
 
 _LOCK: Final = "SELECT id, removed FROM jobs WHERE id IN"
 _END: Final = "UPDATE lineage SET is_open = 0 WHERE child_id = ?"
+_PIN: Final = "UPDATE lineage SET asset_id = ? WHERE child_id = ? AND path = ? AND asset_id = ''"
 _NEEDED: Final = "SELECT 1 FROM lineage WHERE parent_id = ? AND is_open = 1 LIMIT 1"
+
+MAX_LINKS: Final = 200
+"""Links that a walk returns in one direction."""
 
 
 class LineageLink(NamedTuple):
@@ -22,6 +27,20 @@ class LineageLink(NamedTuple):
     path: str
     parent_id: str
     asset_id: str
+
+
+class WalkedLink(NamedTuple):
+    """A link, and its distance from the job at which the walk began."""
+
+    link: LineageLink
+    distance: int
+
+
+class Walk(NamedTuple):
+    """The links of a walk, nearest first. `is_cut`: there are more."""
+
+    links: Sequence[WalkedLink]
+    is_cut: bool
 
 
 def add(connection: Connection, accepted: Sequence[Job]) -> None:
@@ -40,7 +59,16 @@ def add(connection: Connection, accepted: Sequence[Job]) -> None:
     ]
     if not rows:
         return
-    wanted = sorted({row["parent_id"] for row in rows})
+    new = {job.id for job in accepted}  # of one pipeline: they are written next
+    wanted = sorted({parent.job_id for job in accepted for parent in job.parents} - new)
+    _check(connection, wanted)
+    sql.do_all(connection, sql.insertion(lineage, rows))
+
+
+def _check(connection: Connection, wanted: Sequence[str]) -> None:
+    """Lock the parents. Raise if one has been removed."""
+    if not wanted:
+        return
     statement, *values = sql.among(_LOCK, wanted)
     found = dict(sql.run(connection, f"{statement} ORDER BY id{sql.LOCKING}", *values))
     for parent_id in wanted:
@@ -48,7 +76,13 @@ def add(connection: Connection, accepted: Sequence[Job]) -> None:
             raise JobNotFound
         if found[parent_id] is not None:
             raise JobDeleted if found[parent_id] == "deleted" else Gone
-    sql.do_all(connection, sql.insertion(lineage, rows))
+
+
+def pin(connection: Connection, child: Job) -> None:
+    """Record which outputs a job of a pipeline takes, now that they are made."""
+    for parent in child.parents:
+        if parent.asset_id:
+            sql.run(connection, _PIN, parent.asset_id, child.id, parent.path)
 
 
 def end(connection: Connection, child_id: str) -> None:
@@ -74,6 +108,30 @@ def parents_of(connection: Connection, account_id: str, job_ids: Sequence[str]) 
 def children_of(connection: Connection, account_id: str, job_ids: Sequence[str], limit: int) -> list[LineageLink]:
     """Return at most `limit` links from these jobs down to their children."""
     return _links(connection, lineage.c.account_id == account_id, lineage.c.parent_id.in_(job_ids), limit=limit)
+
+
+def walk_up(connection: Connection, account_id: str, job_id: str) -> Walk:
+    """Return the links from a job to all jobs whose outputs led to it."""
+    return _walk(job_id, lambda ids: parents_of(connection, account_id, ids), attrgetter("parent_id"))
+
+
+def walk_down(connection: Connection, account_id: str, job_id: str) -> Walk:
+    """Return the links from a job to all jobs that were made from its outputs."""
+    return _walk(job_id, lambda ids: children_of(connection, account_id, ids, MAX_LINKS + 1), attrgetter("child_id"))
+
+
+def _walk(
+    job_id: str, look: Callable[[Sequence[str]], Sequence[LineageLink]], other: Callable[[LineageLink], str]
+) -> Walk:
+    """Follow links from job to job, all of one distance together."""
+    walked, seen, front, distance = list[WalkedLink](), {job_id}, [job_id], 0
+    while front and len(walked) <= MAX_LINKS:
+        distance += 1
+        links = look(front[:MAX_LINKS])
+        walked += [WalkedLink(link, distance) for link in links]
+        front = [name for name in dict.fromkeys(map(other, links)) if name not in seen]
+        seen.update(front)
+    return Walk(walked[:MAX_LINKS], len(walked) > MAX_LINKS)
 
 
 def _links(connection: Connection, *conditions: ColumnElement[bool], limit: int | None = None) -> list[LineageLink]:

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, func, select
 
-from penstock.domain.events import BUDGET_EVENT, Event, EventType
+from penstock.domain.events import BUDGET_EVENT, PIPELINE_PREFIX, Event, EventType
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job
+from penstock.domain.pipelines import Pipeline
 from penstock.store import sql
 from penstock.store.database import RUNG
 from penstock.store.queries.webhooks import webhook_rows
@@ -17,6 +18,7 @@ from penstock.store.signals import QUEUE
 from penstock.store.tables import events
 
 decode_job = msgspec.json.Decoder(Job).decode
+decode_pipeline = msgspec.json.Decoder(Pipeline).decode
 
 
 def describe(kind: EventType, job: Job, document: bytes, now: float) -> dict[str, Any]:
@@ -39,11 +41,23 @@ def announce(connection: Connection, pairs: Sequence[tuple[EventType, Job]], now
 
 def append_notice(connection: Connection, account_id: str, balance: Mapping[str, Any], now: float) -> None:
     """Add an event about one of an account's budgets."""
-    notice = new_id("notice")
-    row = _row(account_id, notice, 1, BUDGET_EVENT, now, msgspec.json.encode(balance))
-    sql.do_all(connection, sql.insertion(events, [row]))
-    connection.info[RUNG].add(account_id)
-    webhook_rows.enqueue(connection, [webhook_rows.WebhookEvent(account_id, notice, 1, BUDGET_EVENT)], now)
+    append_other(connection, account_id, new_id("notice"), 1, BUDGET_EVENT, msgspec.json.encode(balance), None, now)
+
+
+def append_other(
+    connection: Connection,
+    account_id: str,
+    subject: str,
+    sequence: int,
+    kind: str,
+    document: bytes,
+    own: Mapping[str, Any] | None,
+    now: float,
+) -> None:
+    """Add an event whose subject is no job. `own` is the webhook that its request brought along."""
+    sql.do_all(connection, sql.insertion(events, [_row(account_id, subject, sequence, kind, now, document)]))
+    connection.info[RUNG].update((account_id, subject))
+    webhook_rows.enqueue(connection, [webhook_rows.WebhookEvent(account_id, subject, sequence, kind, own)], now)
 
 
 def _row(account_id: str, subject: str, sequence: int, kind: str, now: float, document: bytes) -> dict[str, Any]:
@@ -61,6 +75,8 @@ def read(row: Sequence[Any]) -> Event:
     """Read a row of the log."""
     if row[1] == BUDGET_EVENT:
         return Event(row[0], row[1], row[2], row[3], None, msgspec.json.decode(row[4]))
+    if row[1].startswith(PIPELINE_PREFIX):
+        return Event(row[0], row[1], row[2], row[3], None, pipeline=decode_pipeline(row[4]))
     return Event(row[0], row[1], row[2], row[3], decode_job(row[4]))
 
 
@@ -101,6 +117,16 @@ def _of_jobs(count: int) -> str:
         "FROM asked JOIN events ON events.job_id = asked.job_id AND events.position > asked.after "
         "ORDER BY events.position LIMIT ?"
     )
+
+
+def of_subjects(
+    connection: Connection, subjects: Sequence[str], after: int, limit: int, until: int | None = None
+) -> Sequence[Event]:
+    """Return the events of several subjects together after a position, as `of_account` does."""
+    query = select(*_columns).where(events.c.job_id.in_(subjects), events.c.position > after)
+    if until is not None:
+        query = query.where(events.c.position <= until)
+    return [read(row) for row in connection.execute(query.order_by(events.c.position).limit(limit))]
 
 
 def of_account(

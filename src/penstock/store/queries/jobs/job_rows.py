@@ -2,8 +2,8 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -11,21 +11,20 @@ from sqlalchemy import Connection, Select, bindparam, or_, select, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
-from penstock.domain.jobs import RISKY, Claim, IllegalMove, Job, Placing, State, choose_free, has_advanced
+from penstock.domain.jobs import Claim, IllegalMove, Job, Placing, State, choose_free, request_cancel
 from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import locks, sql
 from penstock.store.database import RUNG
-from penstock.store.queries.billing import ledger_rows, usage_rows
-from penstock.store.queries.billing.ledger_rows import Holding, LedgerRefused
+from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import lineage_rows
-from penstock.store.queries.jobs import event_rows, search_index_rows
+from penstock.store.queries.jobs import advance_rows, change_rows, event_rows, pipeline_rows, search_index_rows
 from penstock.store.signals import QUEUE, nudge
 from penstock.store.sql import Statement
 from penstock.store.tables import events, jobs
 
 SOLE = 2
-# The columns of `_columns`, in this order.
-UPDATE = "UPDATE jobs SET vendor = ?, state = ?, done = ?, finished_at = ?, expires_at = ?, document = ? WHERE id = ?"
+FAR_FUTURE = 1e12
+"""The start deadline of a job that waits for others: its own begins when it may start."""
 GET = "SELECT document, removed FROM jobs WHERE id = ? AND account_id = ?"
 LOCK = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ? FOR UPDATE"
 GET_CLAIMED = "SELECT document FROM jobs WHERE id = ? AND owner = ? AND epoch = ?"
@@ -40,6 +39,10 @@ MAX_ID_SKEW_SECONDS = 3_900.0
 MAX_CLOCK_ERROR_SECONDS = 600.0
 """More than a vendor's clock may be off: how far back jobs are checked for an order."""
 log = logging.getLogger(__name__)
+
+
+STATES: Mapping[Any, tuple[str, ...]] = {State.QUEUED: (State.QUEUED.value, change_rows.WAITING)}
+"""The values of the column `state` for a state, if they are several."""
 
 
 class FenceLost(Exception):
@@ -83,9 +86,9 @@ def _new_row(job: Job, document: bytes) -> dict[str, Any]:
         "client_ref": job.client_ref,
         "batch_id": job.batch_id,
         "created_at": job.created_at,
-        "start_by": job.start_by,
+        "start_by": FAR_FUTURE if job.is_waiting else job.start_by,
         "epoch": 0,
-        **_columns(job, document),
+        **change_rows.columns(job, document),
     }
 
 
@@ -96,60 +99,25 @@ def may_cost(job: Job) -> bool:
     return any(price is not None for price in job.prices.values())
 
 
-def _columns(job: Job, document: bytes) -> dict[str, Any]:
-    """Return the columns that a change of a job updates."""
-    return {
-        "vendor": job.vendor,
-        "state": job.state.value,
-        "done": int(job.done),
-        "finished_at": job.finished_at,
-        "expires_at": job.expires_at,
-        "document": document,
-    }
-
-
 def _change(connection: Connection, before: Job, change: Callable[[Job], Job], now: float) -> Job:
-    """Apply a pure change to a job whose row is locked."""
+    """Apply a pure change to a job whose row is locked. The end of a job also advances its pipeline."""
     after = change(before)
     if after is before or after == before:
         return before
     if before.done:
         raise IllegalMove(f"{before.id} is {before.state} and stays as it is")
-    after = replace(after, sequence=before.sequence + 1)
-    document = encode(after)
-    kind, values = type_of(before, after), (*_columns(after, document).values(), after.id)
-    sql.do_all(
-        connection,
-        Statement(_update(before, after), values),
-        sql.insertion(events, [event_rows.describe(kind, after, document, now)]),
-    )
-    event_rows.announce(connection, [(kind, after)], now)
+    if _begins_order(before, after) and pipeline_rows.is_stopping(connection, after.pipeline_id or ""):
+        after = request_cancel(before, now)
+    after = change_rows.write(connection, before, after, now)
     if after.done:
-        if after.parents:
-            lineage_rows.end(connection, after.id)
-        _pay(connection, after, now)  # last: others wait for the locks of balances and sums
+        pipeline_id = after.pipeline_id
+        ended = [] if pipeline_id is None else advance_rows.advance(connection, pipeline_id, now)
+        change_rows.close(connection, [after, *ended], now)
     return after
 
 
-def _update(before: Job, after: Job) -> str:
-    """Return the update statement. A new phase also records whether a risky step begins or was survived."""
-    if after.phase is before.phase:
-        return UPDATE
-    deaths = "0" if has_advanced(before.phase, after.phase) else "deaths"
-    return UPDATE.replace(" WHERE", f", at_risk = {int(after.phase in RISKY)}, deaths = {deaths} WHERE")
-
-
-def _pay(connection: Connection, job: Job, now: float) -> None:
-    """Settle, release or keep the hold of a finished job, and add it to the usage sums."""
-    charged = None
-    with suppress(LedgerRefused):  # nothing was held for it
-        if job.charged:
-            charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
-        elif job.charged is None:
-            ledger_rows.keep(connection, job.id, job.payer, now)
-        else:
-            ledger_rows.release(connection, job.id, now)
-    usage_rows.add(connection, usage_rows.of_job(job, charged))
+def _begins_order(before: Job, after: Job) -> bool:
+    return after.pipeline_id is not None and before.attempt is None and after.attempt is not None
 
 
 def amend(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
@@ -271,22 +239,29 @@ def page(
     connection: Connection, account_id: str, filters: Mapping[str, Any], before: str | None, limit: int
 ) -> list[Job]:
     """Return a page of an account's jobs, newest first. Each filter has an index that ends in the id."""
-    query = _filter(account_id, filters)
-    if before is not None:
-        query = query.where(jobs.c.id < before)
-    rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
-    return [event_rows.decode_job(row.document) for row in rows]
+    found: list[Job] = []
+    states = STATES.get(filters.get("state"), (filters.get("state"),))
+    for state in states:  # one query each, so that an index serves the order
+        query = _filter(account_id, {**filters, "states": None if state is None else (state,)})
+        if before is not None:
+            query = query.where(jobs.c.id < before)
+        rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
+        found += [event_rows.decode_job(row.document) for row in rows]
+    return found if len(states) == 1 else sorted(found, key=attrgetter("id"), reverse=True)[:limit]
 
 
 def choose(connection: Connection, account_id: str, filters: Mapping[str, Any], job_ids: Sequence[str]) -> list[Job]:
     """Return those of these jobs that are the account's and pass the filters, newest first."""
-    query = _filter(account_id, filters).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id.desc())
+    states = None if filters.get("state") is None else STATES.get(filters["state"], (filters["state"],))
+    query = _filter(account_id, {**filters, "states": states}).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id.desc())
     return [event_rows.decode_job(row.document) for row in connection.execute(query)]
 
 
 def _filter(account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
     query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
-    for name in ("state", "model", "client_ref", "batch_id"):
+    if (states := filters.get("states")) is not None:
+        query = query.where(jobs.c.state.in_(states) if len(states) > 1 else jobs.c.state == states[0])
+    for name in ("model", "client_ref", "batch_id"):
         if filters.get(name) is not None:
             query = query.where(jobs.c[name] == filters[name])
     if (after := filters.get("created_after")) is not None:  # ids sort by time, so the index is used

@@ -69,7 +69,8 @@ _SERVE: Final = """
 _PLACES: Final = f"""
     SELECT id, row_number() OVER (PARTITION BY vendor ORDER BY place, id) - 1
     FROM (SELECT id, vendor, row_number() OVER (PARTITION BY vendor, account_id ORDER BY id) AS place
-          FROM (SELECT id, vendor, account_id FROM jobs WHERE {WAITING} ORDER BY id LIMIT ?) AS oldest) AS lines
+          FROM (SELECT id, vendor, account_id FROM jobs
+                WHERE {WAITING} AND vendor <> '' ORDER BY id LIMIT ?) AS oldest) AS lines
 """  # noqa: S608  constant text
 _BEGUN: Final = f"""
     SELECT id, document FROM jobs WHERE done = 0 AND owner IS NULL AND state = '{State.RUNNING}' ORDER BY id LIMIT ?

@@ -1,0 +1,1 @@
+"""Pipelines: their requests, the plan of their jobs, and their acceptance."""

@@ -1,0 +1,101 @@
+"""The body of a pipeline request, and that of a stored template."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import BeforeValidator, Field, StrictBool
+
+from penstock.catalog.params import Integer, Number, Params, Text
+from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
+from penstock.jobs.request import ClientRef, Metadata, Retention
+
+MAX_STEPS = 100
+NAME = "^[a-z][a-z0-9_-]{0,63}$"
+OnErrorName = Literal["stop", "continue"]
+StepName = Annotated[Text, Field(pattern=NAME)]
+
+
+class PipelineStepBody(Params):
+    """One step: a generation, or one for each element of a list."""
+
+    name: StepName = Field(description="by which other steps refer to it")
+    model: Text = Field(min_length=1, max_length=200, description="model id")
+    params: dict[str, Any] = Field(default={}, description="the model's own params, with references")
+    for_each: list[Any] | dict[str, Any] | None = Field(
+        default=None, description='a list, `{"param": …}` with a list, or `{"step": …}` of a step with `for_each`'
+    )
+    on_error: OnErrorName | None = Field(default=None, description="default: that of the pipeline")
+
+
+def _list_steps(value: Any) -> Any:
+    """Return the steps as a list: callers may send an object of steps by name."""
+    if not isinstance(value, Mapping):
+        return value
+    steps = cast("Mapping[str, Any]", value)
+    return [{"name": name, **step} if isinstance(step, Mapping) else step for name, step in steps.items()]
+
+
+Steps = Annotated[list[PipelineStepBody], BeforeValidator(_list_steps)]
+
+
+class PipelineWebhook(Params):
+    """The endpoint for the events of this pipeline."""
+
+    url: Text = Field(min_length=1, max_length=2048)
+    events: list[PipelineEventType | EventType] | None = Field(
+        default=None, description="default: the three that end a pipeline; those of jobs may be named, too"
+    )
+
+    @property
+    def pipeline_events(self) -> list[str]:
+        """Return the events of the pipeline itself."""
+        asked = PIPELINE_ENDINGS if self.events is None else self.events
+        return [kind.value for kind in asked if isinstance(kind, PipelineEventType)]
+
+    @property
+    def job_events(self) -> list[str]:
+        """Return the events of its jobs."""
+        return [kind.value for kind in self.events or () if isinstance(kind, EventType)]
+
+
+class PipelineBody(Params):
+    """Steps or the name of a template, and optional fields."""
+
+    nested: ClassVar = {"steps": PipelineStepBody, "webhook": PipelineWebhook}
+
+    steps: Steps | None = Field(
+        default=None, min_length=1, max_length=MAX_STEPS, description="a list, or an object of steps by name"
+    )
+    template: StepName | None = Field(default=None, description="name of a stored pipeline, instead of `steps`")
+    version: Integer | None = Field(default=None, ge=1, description="version of the template; default: the newest")
+    params: dict[str, Any] | None = Field(default=None, description='values for `{"param": …}`')
+    on_error: OnErrorName | None = Field(default=None, description="default: `stop`")
+    webhook: PipelineWebhook | None = Field(default=None)
+    client_ref: ClientRef | None = Field(default=None, description="yours; echoed, also by the jobs")
+    metadata: Metadata | None = Field(default=None, max_length=16, description="yours; echoed, also by the jobs")
+    start_timeout: Number | None = Field(
+        default=None, gt=0, description="seconds until a job must have started, once its inputs are there"
+    )
+    run_timeout: Number | None = Field(default=None, gt=0, description="seconds each job may run once started")
+    retention: Retention | None = Field(default=None, description='seconds that it is kept once done, or "forever"')
+    dry_run: StrictBool | None = Field(default=None, description="validate and price, but create nothing")
+
+
+class PipelineTemplateBody(Params):
+    """A pipeline to store."""
+
+    nested: ClassVar = {"steps": PipelineStepBody}
+
+    steps: Steps = Field(min_length=1, max_length=MAX_STEPS, description="a list, or an object of steps by name")
+    on_error: OnErrorName | None = Field(default=None, description="default: `stop`")
+    params: dict[str, Any] | None = Field(default=None, description="defaults of its own params")
+    description: Annotated[Text, Field(max_length=500)] | None = Field(default=None)
+
+
+class PipelineRetryBody(Params):
+    """The step from which to repeat a pipeline."""
+
+    from_: StepName | None = Field(
+        default=None, alias="from", description="repeat this step and all that need it; default: what did not succeed"
+    )
+    params: dict[str, Any] | None = Field(default=None, description="replaces some of the pipeline's own params")

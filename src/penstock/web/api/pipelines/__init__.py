@@ -1,0 +1,1 @@
+"""Pages of pipelines, their templates, and the lineage of jobs."""
