@@ -8,7 +8,7 @@ import { Identifier } from "../../parts/code_block";
 import { DataTable } from "../../parts/data_table";
 import { ErrorNotice } from "../../parts/error_notice";
 import { BackTo, Facts, Panel } from "../../parts/facts";
-import { InputPicture, paramsToShow } from "../../parts/input_file";
+import { InputFiles, paramsToShow } from "../../parts/input_file";
 import { JsonView } from "../../parts/json_view";
 import { formatMoney } from "../../parts/money";
 import { Page, PageLoading } from "../../parts/page";
@@ -66,7 +66,7 @@ function Whole({ job }: { job: Job }) {
           </Panel>
           {job.warnings.length > 0 && <Warnings job={job} />}
           <Panel title={WORDS.input}>
-            <InputPicture job={job} />
+            <InputFiles job={job} />
             <JsonView value={paramsToShow(job)} label="Input params" maxHeight={320} />
           </Panel>
           {job.metadata && (

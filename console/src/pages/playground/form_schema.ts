@@ -25,7 +25,9 @@ export function planForm(published: Record<string, unknown>): FormPlan {
 }
 
 function uiOf(field: RJSFSchema, isRequired: boolean): UiSchema {
-  if (isPicture(field)) return { "ui:field": "picture" };
+  if (isFileObject(field) || (field.type === "array" && isFileObject((field.items ?? {}) as RJSFSchema))) {
+    return { "ui:field": "file" };
+  }
   if (isOpen(field)) return { "ui:field": "json" };
   if (field.type === "object" && field.properties) {
     const inner = Object.entries(field.properties).map(([name, each]) => [name, uiOf(each as RJSFSchema, false)]);
@@ -42,8 +44,8 @@ function isOpen(field: RJSFSchema): boolean {
   return !field.type && !field.enum && field.const === undefined && !field.anyOf && !field.allOf;
 }
 
-/** Where a picture goes: the one shape of all models. */
-export function isPicture(field: RJSFSchema): boolean {
+/** Where a file goes: the one shape of all models. */
+export function isFileObject(field: RJSFSchema): boolean {
   return Boolean(field.properties && "file_token" in field.properties && "url" in field.properties);
 }
 
