@@ -19,7 +19,7 @@ export function isPlayable(model: Model): boolean {
   return model.kind === "chat" || !DIRECT_KINDS.has(model.kind);
 }
 
-const BUILT_IN = new Set(["embedded", "local", "minilm"]);
+const BUILT_IN = new Set(["embedded", "local", "local_large", "minilm", "hibari", "whisper"]);
 const SIMULATED = new Set(["sim"]);
 
 /** Return whether a vendor is neither built in nor simulated. */

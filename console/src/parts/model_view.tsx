@@ -9,6 +9,8 @@ interface Props {
   /** A picture of it, shown until it is there. */
   preview?: Output | undefined;
   height?: number;
+  /** Without the switch for the wireframe, where there is little room. */
+  isSmall?: boolean;
   /** Called when the model is shown, with the viewer and its code. It may return what is to be done at the end. */
   onShown?: (viewer: HTMLElement, code: ViewerCode) => () => void;
 }
@@ -31,20 +33,23 @@ export function ModelView(props: Props) {
   );
 }
 
-function Viewer({ output, preview, height = 380, onShown }: Props) {
+function Viewer({ output, preview, height = 380, isSmall, onShown }: Props) {
   const url = useSteadyUrl(output);
-  return <ModelStage url={url} poster={preview ? localUrl(preview.url) : undefined} {...{ height, onShown }} />;
+  return (
+    <ModelStage url={url} poster={preview ? localUrl(preview.url) : undefined} {...{ height, isSmall, onShown }} />
+  );
 }
 
 interface StageProps {
   url: string;
   poster?: string | undefined;
   height: number;
+  isSmall?: boolean | undefined;
   onShown?: Props["onShown"] | undefined;
 }
 
 /** A GLB by its address. */
-export function ModelStage({ url, poster, height, onShown }: StageProps) {
+export function ModelStage({ url, poster, height, isSmall, onShown }: StageProps) {
   const viewer = useRef<HTMLElement>(null);
   const [code, setCode] = useState<ViewerCode | null>(null);
   const [standing, setStanding] = useState<Standing>("loading");
@@ -112,7 +117,7 @@ export function ModelStage({ url, poster, height, onShown }: StageProps) {
           "camera-orbit": "25deg 72deg auto",
           exposure: "1.05",
         })}
-      {standing === "shown" && (
+      {standing === "shown" && !isSmall && (
         <Switch
           className="viewer-edges"
           label="Wireframe"

@@ -88,7 +88,7 @@ function Failure({ job }: { job: Job }) {
     ["Vendor error code", error.upstream?.code],
     ["Vendor message", error.upstream?.message],
     ["Vendor job id", error.upstream?.id && <span className="mono">{error.upstream.id}</span>],
-    ["Retry", error.retryable ? "A retry can help." : "A retry alone will not help."],
+    [WORDS.retry, error.retryable ? "A retry can help." : "A retry alone will not help."],
   ];
   return (
     <Stack gap="xs">
@@ -142,7 +142,7 @@ function JobFacts({ job }: { job: Job }) {
         ["Waiting time", waited === null ? null : formatSeconds(waited)],
         [job.done ? "Duration" : "Running for", seconds === null ? null : formatSeconds(seconds)],
         ["Finished", job.finished_at && <Ago key="f" time={job.finished_at} />],
-        ["Kept until", job.expires_at && new Date(job.expires_at).toLocaleString()],
+        [WORDS.keptUntil, job.expires_at && new Date(job.expires_at).toLocaleString()],
         [
           "Batch",
           job.batch_id && (

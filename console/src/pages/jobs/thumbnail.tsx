@@ -8,7 +8,7 @@ import { firstFrame, keptFrame } from "./first_frame";
 export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined }) {
   const output = job.outputs.find((each) => each.role === "primary") ?? job.outputs[0];
   return (
-    <span className="thumb" aria-hidden="true">
+    <span className="thumb fit" aria-hidden="true">
       {output ? (
         <OutputThumb outputs={job.outputs} output={output} />
       ) : (

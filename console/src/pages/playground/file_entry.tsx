@@ -50,7 +50,7 @@ export function FileEntry({ slot, value, errors, busy, onChange, onRemove, onRep
         {slot.roles.length > 0 && (
           <Select
             size="xs"
-            w={140}
+            w={118}
             aria-label="Role of the file"
             data={slot.roles.map((role) => ({ value: role, label: words(role) }))}
             value={value.role ?? slot.roles[0] ?? null}
@@ -80,7 +80,7 @@ function Uploaded({ token }: { token: string }) {
     <>
       <Group wrap="nowrap" gap="md">
         {known && <Preview kind={known.kind} url={known.preview} />}
-        <Text size="sm" truncate miw={0}>
+        <Text size="sm" lineClamp={2} miw={0}>
           {known?.about ?? "The file you uploaded"}
         </Text>
       </Group>
@@ -90,14 +90,14 @@ function Uploaded({ token }: { token: string }) {
 }
 
 function Preview({ kind, url }: { kind: FileKind; url: string }) {
-  if (kind === "image") return <img src={url} alt="Your upload" />;
+  if (kind === "image") return <img className="file-upload" src={url} alt="Your upload" />;
   if (kind === "video") {
     return <video src={url} muted playsInline controls preload="metadata" aria-label="Your film" />;
   }
   // biome-ignore lint/a11y/useMediaCaption: a sound that somebody gives has no captions
   if (kind === "audio") return <audio src={url} controls preload="metadata" aria-label="Your sound" />;
   return (
-    <span className="file-sign">
+    <span className="file-sign fit">
       <Icon name={FILE_SIGNS[kind]} size={26} />
     </span>
   );
@@ -127,11 +127,11 @@ function FromJob({ job: id, output: name }: { job: string; output: number | stri
   return (
     <Group wrap="nowrap" gap="md">
       {job.data && output ? (
-        <span className="file-thumb">
+        <span className="file-thumb fit">
           <OutputThumb outputs={job.data.outputs} output={output} />
         </span>
       ) : (
-        <span className="file-sign">
+        <span className="file-sign fit">
           <Icon name="input" size={24} />
         </span>
       )}
@@ -140,11 +140,11 @@ function FromJob({ job: id, output: name }: { job: string; output: number | stri
           {job.data ? nameOf(job.data) : id}
         </Text>
         <Text size="xs" c={job.error ? "red" : "dimmed"} component="div">
-          {job.error ? (
-            job.error.message
-          ) : (
-            <>{typeof name === "number" ? `Output ${name} of ` : `${words(name ?? "output")} of `}</>
-          )}
+          {job.error
+            ? job.error.message
+            : typeof name === "number"
+              ? `Output ${name} of `
+              : `${words(name ?? "output")} of `}
           {!job.error && (
             <Anchor component={Link} href={`/jobs/${id}`} inherit underline="always">
               {job.data?.model ?? "a job"}

@@ -19,6 +19,7 @@ import { addJobs, changeDrafts, getDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
 import { slotsOf } from "./file_slots";
 import { JobCard } from "./job_card";
+import { newKey } from "./new_key";
 import { type Params, ParamsForm } from "./params_form";
 import { ShowCode } from "./show_code";
 import { fileNameOf } from "./uploads";
@@ -128,10 +129,6 @@ function useStart(model: Model) {
     start.mutate(params);
   };
   return { ...start, begin };
-}
-
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** On a phone the results are below the form. */

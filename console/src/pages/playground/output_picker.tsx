@@ -58,7 +58,7 @@ export function OutputPicker({ kinds, onPick, onClose }: Props) {
               className="output-choice"
               onClick={() => onPick({ job: job.id, output: outputName(job.outputs, output) })}
             >
-              <span className="output-choice-media">
+              <span className="output-choice-media fit">
                 <OutputThumb outputs={job.outputs} output={output} />
               </span>
               <span className="output-choice-name">{nameOf(job)}</span>
