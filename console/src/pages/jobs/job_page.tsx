@@ -20,6 +20,7 @@ import { JobActions } from "./job_actions";
 import { JobDeliveries } from "./job_deliveries";
 import { JobOutputs } from "./job_outputs";
 import { nameOf, secondsOf } from "./job_words";
+import { Lineage, pipelineFact } from "./lineage";
 import { Timeline } from "./timeline";
 
 export default function JobPage({ id }: { id: string }) {
@@ -69,6 +70,7 @@ function Whole({ job }: { job: Job }) {
             <InputFiles job={job} />
             <JsonView value={paramsToShow(job)} label="Input params" maxHeight={320} />
           </Panel>
+          <Lineage job={job} />
           {job.metadata && (
             <Panel title="Metadata">
               <Facts facts={Object.entries(job.metadata)} />
@@ -151,6 +153,7 @@ function JobFacts({ job }: { job: Job }) {
             </Anchor>
           ),
         ],
+        pipelineFact(job),
         [
           WORDS.request,
           <span key="r" className="mono">

@@ -87,7 +87,7 @@ function stack(nodes: GraphNode[], room: number): GraphLayout {
     return `M ${x} ${y1} C ${x - bend} ${y1}, ${x - bend} ${y2}, ${x} ${y2}`;
   });
   const height = ordered.length * (NODE_HEIGHT + GAP_Y) - GAP_Y;
-  return { places, edges, nodeWidth: Math.max(180, room - GUTTER), width: room, height };
+  return { places, edges, nodeWidth: Math.max(180, room - GUTTER - 2), width: room, height };
 }
 
 function edgesOf(nodes: GraphNode[], places: Map<string, Place>, draw: (from: Place, to: Place) => string) {

@@ -14,6 +14,7 @@ import { BackTo, Facts, Panel } from "../../parts/facts";
 import { JsonView } from "../../parts/json_view";
 import { formatMoney, Money } from "../../parts/money";
 import { Page, PageLoading } from "../../parts/page";
+import { Prose } from "../../parts/prose";
 import { StateBadge } from "../../parts/state_badge";
 import { Ago, formatSeconds, useNow } from "../../parts/time";
 import { toast } from "../../parts/toasts";
@@ -227,7 +228,11 @@ function JobLink({ step, job }: { step: PipelineStep; job: Job }) {
         {job.model}
       </Anchor>
       {step.needs.length > 0 && <span className="pipeline-under">from {step.needs.join(", ")}</span>}
-      {job.error && <span className="pipeline-under">{job.error.message}</span>}
+      {job.error && (
+        <span className="pipeline-under">
+          <Prose text={job.error.message} />
+        </span>
+      )}
     </>
   );
 }

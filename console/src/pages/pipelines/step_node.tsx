@@ -3,6 +3,7 @@ import { Anchor, Button, Progress, Text, VisuallyHidden } from "@mantine/core";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { Job, Output, PipelineStep } from "../../api/shapes";
+import { Prose } from "../../parts/prose";
 import { SignedMedia, useSteadyUrl } from "../../parts/signed_media";
 import { StateBadge } from "../../parts/state_badge";
 import { Icon } from "../../shell/icons";
@@ -59,9 +60,11 @@ export function StepNode({ step, isDone, onRetry }: Props) {
             {doneOf(step)} of {step.job_ids.length} done
           </Text>
         )}
-        <Text size="xs" c="dimmed" aria-live="polite">
-          {step.status === "running" && `${phaseOf(jobs)} ${percent} %`}
-        </Text>
+        {step.status === "running" && (
+          <Text size="xs" c="dimmed" truncate>
+            {phaseOf(jobs)} {percent} %
+          </Text>
+        )}
         {isDone && (
           <Button size="compact-xs" variant="default" onClick={onRetry} aria-label={`Retry from ${step.name}`}>
             Retry from here
@@ -86,7 +89,7 @@ function Result({ step, failed }: { step: PipelineStep; failed: Job | undefined 
   if (failed?.error) {
     return (
       <Text size="xs" c="red" className="step-error">
-        {failed.error.message}
+        <Prose text={failed.error.message} />
       </Text>
     );
   }
@@ -101,17 +104,32 @@ function Result({ step, failed }: { step: PipelineStep; failed: Job | undefined 
 }
 
 function Shown({ job, output }: { job: Job; output: Output }) {
-  const preview = job.outputs.find((each) => each.role === "preview" && each.kind === "image");
   if (output.kind === "video") return <Film output={output} />;
   if (output.kind === "image") return <OutputThumb outputs={job.outputs} output={output} />;
-  if (output.kind === "model") {
+  if (output.kind === "model") return <Turnable job={job} output={output} />;
+  return <SignedMedia output={output} maxHeight={MEDIA_HEIGHT} />;
+}
+
+/** A model by its picture, until somebody wants to turn it: several viewers at once are too much for small machines. */
+function Turnable({ job, output }: { job: Job; output: Output }) {
+  const [isTurning, setTurning] = useState(false);
+  const preview = job.outputs.find((each) => each.role === "preview" && each.kind === "image");
+  const still = <OutputThumb outputs={job.outputs} output={output} />;
+  if (isTurning) {
     return (
-      <Suspense fallback={<OutputThumb outputs={job.outputs} output={output} />}>
+      <Suspense fallback={still}>
         <ModelView output={output} preview={preview} height={MEDIA_HEIGHT} isSmall />
       </Suspense>
     );
   }
-  return <SignedMedia output={output} maxHeight={MEDIA_HEIGHT} />;
+  return (
+    <>
+      {still}
+      <Button className="step-turn" size="compact-xs" variant="default" onClick={() => setTurning(true)}>
+        Turn the model
+      </Button>
+    </>
+  );
 }
 
 /** A film plays without sound while it is in view, unless less motion is wanted. */
