@@ -42,6 +42,7 @@ export const WORDS = {
   kind: "Kind",
   ledger: "Ledger",
   limits: "Limits",
+  lineage: "Lineage",
   loading: "Loading",
   loadingTheViewer: "Loading the viewer…",
   model: "Model",

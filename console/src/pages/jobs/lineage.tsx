@@ -34,7 +34,7 @@ export function Lineage({ job }: { job: Job }) {
   const up = nearest(parents.map(({ parent, distance, param }) => ({ id: parent, distance, param })));
   const down = nearest(children.map(({ child, distance, param }) => ({ id: child, distance, param })));
   return (
-    <Panel title="Lineage">
+    <Panel title={WORDS.lineage}>
       <Relatives title="Made from" relatives={up} kept={kept} />
       <Relatives title="Used by" relatives={down} kept={kept} />
       {truncated && (

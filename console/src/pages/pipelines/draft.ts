@@ -113,8 +113,9 @@ export function errorsByStep(details: ErrorDetail[], steps: DraftStep[]): Map<nu
     const named = steps.findIndex((step) => step.name === which);
     const number = start !== "steps" ? null : /^\d+$/.test(which) ? Number(which) : named < 0 ? null : named;
     const place = rest.join(".").replace(/^params\./, "");
-    const text = place && !message.includes(place) ? `${place}: ${message}` : message;
-    found.set(number, [...(found.get(number) ?? []), text.replace(/^Step `[^`]*`: /, "")]);
+    const plain = message.replace(/^[\w.]+: (?=Step `)/, "").replace(/^Step `[^`]*`: /, "");
+    const text = place && !plain.includes(place) ? `${place}: ${plain}` : plain;
+    found.set(number, [...(found.get(number) ?? []), text]);
   }
   return found;
 }
