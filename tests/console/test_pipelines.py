@@ -1,4 +1,4 @@
-"""Pipelines and outputs as inputs in a real Chromium: written, run, followed in the graph, retried; one job from another."""
+"""Pipelines, and outputs as inputs, in a real Chromium: written, run, followed in the graph and retried."""
 
 import json
 import re
@@ -79,7 +79,7 @@ def test_a_pipeline_is_written_and_its_graph_reaches_its_end(signed_in: Tab, the
     expect(page.locator(".graph-edge")).to_have_count(1)
     expect(page.get_by_role("heading", name="A red fox in the snow")).to_be_visible()
     assert signed_in.look() == []
-    page.get_by_role("link", name="‹ Pipelines").click()
+    page.get_by_role("link", name="Pipelines").last.click()
     row = page.get_by_role("row", name=re.compile("A red fox in the snow"))
     expect(row).to_contain_text("picture → film")
     expect(row).to_contain_text("succeeded")
