@@ -24,7 +24,7 @@ async def test_the_programs_of_the_page(start, tmp_path: Path):
     async with OpenAIDouble() as double:
         vendor = f'[vendors.v]\ntype = "openai_compatible"\napi_key = "{KEY}"\nbase_url = "{double.url}"\n'
         chat = '[[models]]\nid = "fast-chat"\nkind = "chat"\nvendor = "v"\nmodel = "plain"\n'
-        media = ("vendora_image_to_model", "vendorb_video_31", "sim_text_to_video")
+        media = ("vendora_image_to_model", "vendorb_video_31", "sim_text_to_video", "sim_text_to_image")
         models = "".join(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in media)
         server = await start(SIMULATOR + "script = {latency = 0.05}\n" + vendor + chat + models)
         program = "\n".join(blocks("docs/client.md", "python"))
