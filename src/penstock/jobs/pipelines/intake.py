@@ -9,7 +9,7 @@ from penstock.billing.admission import Admission
 from penstock.catalog.params import read
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job, State
-from penstock.domain.pipelines import OnError, Pipeline, PipelineStep
+from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
 from penstock.errors import Detail, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
 from penstock.jobs.acceptance import SubmittedRequest
 from penstock.jobs.durations import Duration, History

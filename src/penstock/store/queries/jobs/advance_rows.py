@@ -10,9 +10,9 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from penstock.domain import pipelines
 from penstock.domain.jobs import Job, request_cancel
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines import rules
+from penstock.domain.pipelines.records import Pipeline
 from penstock.store import sql
 from penstock.store.database import RUNG
 from penstock.store.queries.files import lineage_rows
@@ -35,7 +35,7 @@ def advance(
         return []
     waiting = pipeline_rows.lock_waiting(connection, before.job_ids)
     jobs = pipeline_rows.jobs_of(connection, before.job_ids) | waiting
-    step = pipelines.advance(change(before), jobs, now)
+    step = rules.advance(change(before), jobs, now)
     ended = [written for pair in step.changed if (written := _write(connection, *pair, now)).done]
     _cancel(connection, step.to_cancel, now)
     pipeline_rows.write(connection, before, step.pipeline, now)
@@ -46,7 +46,7 @@ def advance(
 def cancel(connection: Connection, account_id: str, pipeline_id: str, now: float) -> bool:
     """Cancel a pipeline: its waiting jobs end, the others are asked to. Return whether all were asked."""
     pipeline_rows.get(connection, account_id, pipeline_id)
-    ended = advance(connection, pipeline_id, now, lambda pipeline: pipelines.request_stop(pipeline, now))
+    ended = advance(connection, pipeline_id, now, lambda pipeline: rules.request_stop(pipeline, now))
     change_rows.close(connection, ended, now)
     pipeline, jobs = pipeline_rows.get_whole(connection, account_id, pipeline_id)
     return pipeline.done or all(job.done or job.cancel_requested_at is not None for job in jobs.values())

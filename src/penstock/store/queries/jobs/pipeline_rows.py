@@ -9,7 +9,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from penstock.domain.events import PipelineEventType
 from penstock.domain.jobs import Job
-from penstock.domain.pipelines import Pipeline, PipelineTemplate
+from penstock.domain.pipelines.records import Pipeline, PipelineTemplate
 from penstock.errors import Gone, PipelineNotFinished, PipelineNotFound, TemplateNotFound, TooManyTemplates
 from penstock.store import locks, sql
 from penstock.store.queries.jobs import event_rows

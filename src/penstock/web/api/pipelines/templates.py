@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.domain.ids import timestamp
-from penstock.domain.pipelines import OnError, PipelineTemplate
+from penstock.domain.pipelines.records import OnError, PipelineTemplate
 from penstock.errors import (
     BodyTooLarge,
     InvalidRequest,
