@@ -166,7 +166,7 @@ class TestRefusals:
 class TestFailure:
     async def test_what_needs_a_failed_step_fails_and_the_rest_stops(self, server: Server) -> None:
         slow = step("slow", "sim_text_to_image", prompt="x", script={"latency": 0.05})
-        late = step("late", "sim_text_to_image", references={"step": "slow"}, script={"latency": 0.05})
+        late = step("late", "sim_text_to_image", prompt="x", references={"step": "slow"}, script={"latency": 0.05})
         steps = [scripted(PICTURE, ending="failed"), MODEL, FILM, slow, late]
         record = await finish(server.client, (await run(server.client, {**FOX, "steps": steps}))["id"])
         assert record["status"] == "failed"
@@ -180,7 +180,7 @@ class TestFailure:
 
     async def test_with_continue_the_others_go_on(self, server: Server) -> None:
         other = step("other", "sim_text_to_image", prompt="x", script={"latency": 0.3})
-        last = step("last", "sim_text_to_image", references={"step": "other"}, script={"latency": 0.05})
+        last = step("last", "sim_text_to_image", prompt="x", references={"step": "other"}, script={"latency": 0.05})
         steps = [scripted(PICTURE, ending="failed"), MODEL, other, last]
         body = {**FOX, "steps": steps, "on_error": "continue"}
         record = await finish(server.client, (await run(server.client, body))["id"])

@@ -58,6 +58,8 @@ class Pipeline:
     client_ref: str | None = None
     metadata: Mapping[str, str] | None = None
     webhook: Mapping[str, Any] | None = None
+    terms: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """The fields `start_timeout`, `run_timeout` and `webhook` as given, to repeat it."""
     template: str | None = None
     version: int | None = None
     retry_of: str | None = None

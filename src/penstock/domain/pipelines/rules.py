@@ -28,6 +28,8 @@ class NoSuchOutput(Exception):
 
 def find_output(job: Job, name: int | str) -> Asset:
     """Return an output of a job by its number or role. Raise `NoSuchOutput` if it has none."""
+    if not job.outputs:
+        raise NoSuchOutput(f"{job.id} has been deleted.")
     if isinstance(name, int):
         if name < len(job.outputs):
             return job.outputs[name]
@@ -65,20 +67,21 @@ def refer_to(job: Job, asset: Asset) -> StoredFile:
 
 
 def advance(pipeline: Pipeline, jobs: Mapping[str, Job], now: float) -> Advance:
-    """Return what follows from the states of a pipeline's jobs."""
+    """Return what follows from the states of a pipeline's jobs. Removed jobs are among them, without outputs."""
     current = dict(jobs)
     for job in _in_order(pipeline, jobs):
         if job.is_waiting:
             current[job.id] = _supply(job, current, now)
     stopping = pipeline.is_stopping or any(_stops(pipeline, step, current) for step in pipeline.steps)
+    pipeline = replace(pipeline, is_stopping=stopping)
     to_cancel: list[str] = []
     for job in _in_order(pipeline, current):
         if stopping and job.is_waiting:
             current[job.id] = stop(request_cancel(job, now), now)
-        elif _is_to_be_canceled(pipeline, job, stopping=stopping):
+        elif is_to_be_canceled(pipeline, job):
             to_cancel.append(job.id)
     changed = [(jobs[job_id], job) for job_id, job in current.items() if job is not jobs[job_id]]
-    pipeline = replace(pipeline, is_stopping=stopping, states={job.id: job.state.value for job in _ended(current)})
+    pipeline = replace(pipeline, states={job.id: job.state.value for job in _ended(current)})
     if all(job.done for job in current.values()):
         pipeline = _finish(pipeline, current, now)
     return Advance(pipeline, changed, [job_id for job_id in to_cancel if current[job_id] is jobs[job_id]])
@@ -107,9 +110,9 @@ def _stops(pipeline: Pipeline, step: PipelineStep, jobs: Mapping[str, Job]) -> b
     return any(job.done and job.state is not State.SUCCEEDED for job in ended)
 
 
-def _is_to_be_canceled(pipeline: Pipeline, job: Job, *, stopping: bool) -> bool:
+def is_to_be_canceled(pipeline: Pipeline, job: Job) -> bool:
     """Return whether to cancel an open job: on the caller's cancel any, after a failure those not ordered yet."""
-    if not stopping or job.done or job.state is State.CANCELING:
+    if not pipeline.is_stopping or job.done or job.state is State.CANCELING:
         return False
     return pipeline.cancel_requested_at is not None or not job.attempts
 

@@ -1,16 +1,21 @@
 """The body of a pipeline request, and that of a stored template."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
+import msgspec
 from pydantic import BeforeValidator, Field, StrictBool
 
 from penstock.catalog.params import Integer, Number, Params, Text
 from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
+from penstock.errors import Detail
 from penstock.jobs.request import ClientRef, Metadata, Retention
 
 MAX_STEPS = 100
 NAME = "^[a-z][a-z0-9_-]{0,63}$"
+MAX_BYTES = 1 << 20
+"""Of the steps and params together: they are in the pipeline's record and in its events."""
+MAX_DEPTH = 32
 OnErrorName = Literal["stop", "continue"]
 StepName = Annotated[Text, Field(pattern=NAME)]
 
@@ -90,6 +95,34 @@ class PipelineTemplateBody(Params):
     on_error: OnErrorName | None = Field(default=None, description="default: `stop`")
     params: dict[str, Any] | None = Field(default=None, description="defaults of its own params")
     description: Annotated[Text, Field(max_length=500)] | None = Field(default=None)
+
+
+def find_excess(steps: Sequence[PipelineStepBody], params: Mapping[str, Any]) -> Iterator[Detail]:
+    """Yield where the steps or the pipeline's own params are too large or too deeply nested."""
+    given = [step.model_dump(mode="json", exclude_none=True) for step in steps]
+    for number, step in enumerate(given):
+        if _is_too_deep(step):
+            message = f"Step `{step['name']}`: its objects and lists are nested more than {MAX_DEPTH} deep."
+            yield Detail(f"steps.{number}", message)
+    if _is_too_deep(params):
+        yield Detail("params", f"Objects and lists are nested more than {MAX_DEPTH} deep.")
+    size = len(msgspec.json.encode((given, params)))
+    if size > MAX_BYTES:
+        allowed = f"at most {MAX_BYTES} are allowed. Upload files with POST /api/v1/files"
+        yield Detail("steps", f"The steps and params have {size} bytes as JSON; {allowed} and give their tokens.")
+
+
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [each for outer in level for each in _children(outer)]
+    return bool(level)
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 class PipelineRetryBody(Params):

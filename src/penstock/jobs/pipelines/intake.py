@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from penstock.billing.admission import Admission
 from penstock.catalog.params import read
@@ -14,13 +14,16 @@ from penstock.errors import Detail, InvalidRequest, ModelNotAllowed, PenstockErr
 from penstock.jobs.acceptance import SubmittedRequest
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.intake import Intake, JobPolicy, JobTerms, ReadInput, raise_all
-from penstock.jobs.pipelines.body import PipelineBody, PipelineRetryBody, PipelineStepBody
+from penstock.jobs.pipelines.body import PipelineBody, PipelineRetryBody, PipelineStepBody, find_excess
 from penstock.jobs.pipelines.plan import PlannedStep, find_jobs, make_plan
 from penstock.jobs.request import Decoded, refuse
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.jobs import pipeline_rows
+
+TERMS: Final = {"start_timeout", "run_timeout", "webhook"}
+"""Fields that a repeated pipeline keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +204,7 @@ class PipelineIntake:
                     "client_ref": earlier.client_ref,
                     "metadata": earlier.metadata and dict(earlier.metadata),
                     "retention": "forever" if earlier.retention is None else earlier.retention,
+                    **earlier.terms,
                 }
             ),
             steps=[PipelineStepBody.model_validate(step) for step in given["steps"]],
@@ -258,7 +262,7 @@ class PipelineIntake:
     # -- writing
 
     async def _accept(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineReceipt:
-        plan = make_plan(wanted.steps, wanted.params, wanted.reused)
+        plan = _plan(wanted)
         self._intake.refuse_overflow(submission.key.account_id, sum(len(step.jobs) for step in plan))
         read_jobs = await self._read_jobs(submission, wanted, plan, store=True)
         pipeline_id, now = new_id("pipe"), self._clock()
@@ -317,6 +321,7 @@ class PipelineIntake:
             client_ref=wanted.body.client_ref,
             metadata=wanted.body.metadata,
             webhook=self._webhook(submission, wanted),
+            terms=wanted.body.model_dump(mode="json", include=TERMS, exclude_none=True),
             template=wanted.template,
             version=wanted.version,
             retry_of=wanted.retry_of,
@@ -328,7 +333,7 @@ class PipelineIntake:
     # -- dry runs
 
     async def _forecast(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineForecast:
-        plan, key, now = make_plan(wanted.steps, wanted.params), submission.key, self._clock()
+        plan, key, now = _plan(wanted), submission.key, self._clock()
         read_jobs = await self._read_jobs(submission, wanted, plan, store=False)
         if key.budgets:
             await self._admission.give_back(key.payer.owners)
@@ -342,6 +347,11 @@ class PipelineIntake:
         estimated = None if None in costs else sum(cost for cost in costs if cost is not None)
         duration = self._history.typical(step.body.model)
         return StepForecast(step.body.name, step.body.model, len(own), step.needs, estimated, duration)
+
+
+def _plan(wanted: _Wanted) -> list[PlannedStep]:
+    raise_all([*find_excess(wanted.steps, wanted.params)])
+    return make_plan(wanted.steps, wanted.params, wanted.reused)
 
 
 def _given(steps: Sequence[PipelineStepBody], on_error: OnError) -> dict[str, Any]:
