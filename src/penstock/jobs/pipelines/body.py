@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
 from pydantic import BeforeValidator, Field, StrictBool
+from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Integer, Number, Params, Text
 from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
@@ -37,7 +38,13 @@ def _list_steps(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     steps = cast("Mapping[str, Any]", value)
-    return [{"name": name, **step} if isinstance(step, Mapping) else step for name, step in steps.items()]
+    return [_name(step, name) if isinstance(step, Mapping) else step for name, step in steps.items()]
+
+
+def _name(step: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if step.get("name", name) != name:
+        raise PydanticCustomError("name", "Step `{name}` should have this `name`, or none", {"name": name[:64]})
+    return {**step, "name": name}
 
 
 Steps = Annotated[list[PipelineStepBody], BeforeValidator(_list_steps)]
@@ -99,13 +106,18 @@ class PipelineTemplateBody(Params):
 
 def find_excess(steps: Sequence[PipelineStepBody], params: Mapping[str, Any]) -> Iterator[Detail]:
     """Yield where the steps or the pipeline's own params are too large or too deeply nested."""
-    given = [step.model_dump(mode="json", exclude_none=True) for step in steps]
-    for number, step in enumerate(given):
-        if _is_too_deep(step):
-            message = f"Step `{step['name']}`: its objects and lists are nested more than {MAX_DEPTH} deep."
-            yield Detail(f"steps.{number}", message)
+    deep = [number for number, step in enumerate(steps) if _is_too_deep([step.params, step.for_each])]
+    for number in deep:
+        message = f"Step `{steps[number].name}`: its objects and lists are nested more than {MAX_DEPTH} deep."
+        yield Detail(f"steps.{number}", message)
     if _is_too_deep(params):
         yield Detail("params", f"Objects and lists are nested more than {MAX_DEPTH} deep.")
+    elif not deep:
+        yield from _find_too_large(steps, params)
+
+
+def _find_too_large(steps: Sequence[PipelineStepBody], params: Mapping[str, Any]) -> Iterator[Detail]:
+    given = [step.model_dump(mode="json", exclude_none=True) for step in steps]
     size = len(msgspec.json.encode((given, params)))
     if size > MAX_BYTES:
         allowed = f"at most {MAX_BYTES} are allowed. Upload files with POST /api/v1/files"

@@ -165,19 +165,24 @@ class PipelineIntake:
         if body.steps is not None:
             params, on_error = body.params or {}, OnError(body.on_error or OnError.STOP)
             return _Wanted(
-                body=body, steps=body.steps, params=params, on_error=on_error, given=_given(body.steps, on_error)
+                body=body,
+                steps=body.steps,
+                params=params,
+                on_error=on_error,
+                given=_given(body.steps, params, on_error),
             )
         account_id, name = submission.key.account_id, body.template or ""
         template = await self._database.read(pipeline_rows.get_template, account_id, name, body.version)
         stored = template.body
         on_error = OnError(body.on_error or stored.get("on_error") or OnError.STOP)
         steps = [PipelineStepBody.model_validate(step) for step in stored["steps"]]
+        params = {**(stored.get("params") or {}), **(body.params or {})}
         return _Wanted(
             body=body,
             steps=steps,
-            params={**(stored.get("params") or {}), **(body.params or {})},
+            params=params,
             on_error=on_error,
-            given=_given(steps, on_error),
+            given=_given(steps, params, on_error),
             template=template.name,
             version=template.version,
         )
@@ -197,7 +202,8 @@ class PipelineIntake:
                 repeated.add(step.name)
         if not repeated:
             raise InvalidRequest("Every step has succeeded: name the step to repeat in `from`.", param="from")
-        given = earlier.given
+        steps = [PipelineStepBody.model_validate(step) for step in earlier.given["steps"]]
+        params = {**earlier.params, **(body.params or {})}
         return _Wanted(
             body=PipelineBody.model_validate(
                 {
@@ -207,10 +213,10 @@ class PipelineIntake:
                     **earlier.terms,
                 }
             ),
-            steps=[PipelineStepBody.model_validate(step) for step in given["steps"]],
-            params={**earlier.params, **(body.params or {})},
+            steps=steps,
+            params=params,
             on_error=earlier.on_error,
-            given=given,
+            given=_given(steps, params, earlier.on_error),
             template=earlier.template,
             version=earlier.version,
             retry_of=earlier.id,
@@ -262,7 +268,7 @@ class PipelineIntake:
     # -- writing
 
     async def _accept(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineReceipt:
-        plan = _plan(wanted)
+        plan = make_plan(wanted.steps, wanted.params, wanted.reused)
         self._intake.refuse_overflow(submission.key.account_id, sum(len(step.jobs) for step in plan))
         read_jobs = await self._read_jobs(submission, wanted, plan, store=True)
         pipeline_id, now = new_id("pipe"), self._clock()
@@ -333,7 +339,7 @@ class PipelineIntake:
     # -- dry runs
 
     async def _forecast(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineForecast:
-        plan, key, now = _plan(wanted), submission.key, self._clock()
+        plan, key, now = make_plan(wanted.steps, wanted.params), submission.key, self._clock()
         read_jobs = await self._read_jobs(submission, wanted, plan, store=False)
         if key.budgets:
             await self._admission.give_back(key.payer.owners)
@@ -349,13 +355,9 @@ class PipelineIntake:
         return StepForecast(step.body.name, step.body.model, len(own), step.needs, estimated, duration)
 
 
-def _plan(wanted: _Wanted) -> list[PlannedStep]:
-    raise_all([*find_excess(wanted.steps, wanted.params)])
-    return make_plan(wanted.steps, wanted.params, wanted.reused)
-
-
-def _given(steps: Sequence[PipelineStepBody], on_error: OnError) -> dict[str, Any]:
-    """Return the request's own form of the steps, from which it can be run again."""
+def _given(steps: Sequence[PipelineStepBody], params: Mapping[str, Any], on_error: OnError) -> dict[str, Any]:
+    """Return the request's own form of the steps, from which it can be run again. Raise if that is too much."""
+    raise_all([*find_excess(steps, params)])
     return {"steps": [step.model_dump(exclude_none=True) for step in steps], "on_error": on_error.value}
 
 
