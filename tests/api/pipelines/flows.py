@@ -37,7 +37,7 @@ def scripted(step: dict[str, Any], **script: Any) -> dict[str, Any]:
 
 
 PRICES = {"sim_text_to_image": "0.10", "sim_image_to_model": "0.20", "sim_model_to_video": "0.30"}
-PRICED = '[vendors.sim]\ntype = "sim"\n' + "".join(
+PRICED = '[vendors.sim]\ntype = "sim"\npoll_seconds = 0.05\n' + "".join(
     f'[[models]]\nid = "{name}"\nvendor = "sim"\nprice = {{per_job = "{price}"}}\n' for name, price in PRICES.items()
 )
 
