@@ -62,7 +62,7 @@ def _row(job: "Job") -> tuple[str, ...]:
     from penstock.client.notebook import format_cost
 
     created = "" if job.created_at is None else job.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, format_cost(job)
+    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, format_cost(job.cost)
 
 
 @app.command()

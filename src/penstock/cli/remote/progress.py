@@ -64,7 +64,7 @@ def _ending(job: "Job") -> str:
     seconds = ""
     if job.created_at is not None and job.finished_at is not None:
         seconds = f" in {(job.finished_at - job.created_at).total_seconds():.1f} s"
-    cost = format_cost(job)
+    cost = format_cost(job.cost)
     return f"{seconds}{f', {cost}' if cost else ''}"
 
 
@@ -121,7 +121,7 @@ def _rest_of(job: "Job") -> str:
     from penstock.client.notebook import format_cost
 
     eta = "" if job.eta_seconds is None else f"{job.eta_seconds:.0f} s left"
-    return "  ".join(filter(None, (eta, format_cost(job))))
+    return "  ".join(filter(None, (eta, format_cost(job.cost))))
 
 
 # -- Ctrl-C
