@@ -143,6 +143,8 @@ class PipelineCalls(Generic[P]):
 
 
 def _list_steps(steps: Steps) -> Iterator[Mapping[str, Any]]:
+    if not isinstance(cast("Any", steps), Mapping | list | tuple):
+        raise BadInput("`steps` should be a mapping of steps by name, or a list of them.")
     named = steps.items() if isinstance(steps, Mapping) else [(None, step) for step in steps]
     for name, given_step in named:
         step: Any = given_step
