@@ -124,11 +124,12 @@ def draw_steps(pipeline: "Pipeline") -> "Table":
     from penstock.client.notebook import format_cost
 
     table = Table("step", "model", "status", "progress", "time", "cost", box=None, pad_edge=False, header_style="bold")
+    table.title, table.title_justify, table.title_style = pipeline.id, "left", ""
     rows = [
         (step.name, step.model, step.status, step.progress, _rest(step), _cost(step))
         for step in pipeline.steps.values()
     ]
-    rows.append((pipeline.id, "", pipeline.status, pipeline.progress, "", format_cost(pipeline.cost)))
+    rows.append(("all", "", pipeline.status, pipeline.progress, "", format_cost(pipeline.cost)))
     for name, model, status, progress, rest, cost in rows:
         table.add_row(
             Text(plain(name)),
