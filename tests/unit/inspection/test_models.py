@@ -31,7 +31,7 @@ def zip_of(files: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> by
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", compression) as archive:
         for name, data in files.items():
-            archive.writestr(name, data)
+            archive.writestr(zipfile.ZipInfo(name), data, compression)  # without the time, which is in the tests' names
     return target.getvalue()
 
 

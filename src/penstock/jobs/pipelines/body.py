@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool
 
 from penstock.catalog.params import Integer, Number, Params, Text
 from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
@@ -35,6 +35,15 @@ def _list_steps(value: Any) -> Any:
     return [{"name": name, **step} if isinstance(step, Mapping) else step for name, step in steps.items()]
 
 
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
+
+
+EXAMPLE_STEPS = [
+    {"name": "picture", "model": "sketch_1", "params": {"prompt": {"param": "prompt"}}},
+    {"name": "film", "model": "still_film", "params": {"frame_images": [{"step": "picture"}]}},
+]
+EXAMPLE_PARAMS = {"prompt": "a red fox"}
 Steps = Annotated[list[PipelineStepBody], BeforeValidator(_list_steps)]
 
 
@@ -61,6 +70,8 @@ class PipelineWebhook(Params):
 class PipelineBody(Params):
     """Steps or the name of a template, and optional fields."""
 
+    model_config = _example(steps=EXAMPLE_STEPS, params=EXAMPLE_PARAMS)
+
     nested: ClassVar = {"steps": PipelineStepBody, "webhook": PipelineWebhook}
 
     steps: Steps | None = Field(
@@ -84,6 +95,8 @@ class PipelineBody(Params):
 class PipelineTemplateBody(Params):
     """A pipeline to store."""
 
+    model_config = _example(steps=EXAMPLE_STEPS, params=EXAMPLE_PARAMS)
+
     nested: ClassVar = {"steps": PipelineStepBody}
 
     steps: Steps = Field(min_length=1, max_length=MAX_STEPS, description="a list, or an object of steps by name")
@@ -94,6 +107,8 @@ class PipelineTemplateBody(Params):
 
 class PipelineRetryBody(Params):
     """The step from which to repeat a pipeline."""
+
+    model_config = _example(**{"from": "film"})
 
     from_: StepName | None = Field(
         default=None, alias="from", description="repeat this step and all that need it; default: what did not succeed"
