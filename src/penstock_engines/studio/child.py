@@ -88,6 +88,13 @@ def _make_still_film(task: Mapping[str, Any], folder: Path, weights: Path, repor
     return make_still_film(StillWish(first=first, last=last, **task["wish"]), folder, weights, report)
 
 
+def _make_turntable(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.turntable.turntable_engine import TurntableWish, make_turntable  # noqa: PLC0415
+
+    del weights  # nothing is recognised
+    return make_turntable(TurntableWish(mesh=Path(task["inputs"]["mesh"]), **task["wish"]), folder, report)
+
+
 def _make_speech(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.speech.orders import make_speech  # noqa: PLC0415
 
@@ -106,6 +113,7 @@ ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], 
     "cinema": _make_video,
     "sketch": _make_pictures,
     "still": _make_still_film,
+    "turntable": _make_turntable,
     "hibari": _make_speech,
     "whisper": _make_transcript,
 }
