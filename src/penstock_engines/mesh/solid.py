@@ -89,6 +89,10 @@ class Solid:
         """Return whether a texture covers a part of it."""
         return self.places is not None and any(material.texture for material in self.materials)
 
+    def bare(self) -> "Solid":
+        """Return its surface alone, in one plain material."""
+        return replace(self, places=None, tints=None, owners=np.zeros_like(self.owners), materials=(Material(),))
+
     def only(self, owner: int) -> "Solid":
         """Return the faces of one material."""
         used, compact = np.unique(self.faces[self.owners == owner], return_inverse=True)

@@ -1,13 +1,14 @@
 """The built-in models of the 3D family and the film of a 3D model: their params as the engines expect them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, StringConstraints
 
 from penstock.catalog.file_input import FileSlot, MeshInput
 from penstock.catalog.model import Expectation, GenerationModel
-from penstock.catalog.model_family import MESH, OPERATIONS, MeshParams
+from penstock.catalog.model_family import MESH, OPERATIONS, ConvertParams, MeshParams
 from penstock.catalog.params import Boolean, Nested, Number
 from penstock.catalog.video import film_size
 from penstock.domain.files import StoredFile
@@ -51,6 +52,14 @@ class TurntableParams(MeshParams):
         return {**usual, "generate_audio": True, **super().resolved()}
 
 
+class WrittenFormatParams(ConvertParams):
+    """Params of `convert_1`, which cannot write FBX."""
+
+    format: Literal["glb", "obj", "stl", "usdz"] = Field(  # pyright: ignore[reportIncompatibleVariableOverride]
+        description="the file format of the result; an OBJ with textures comes as a zip"
+    )
+
+
 def expect_turn(params: Mapping[str, Any]) -> Expectation:
     """Expect exactly the requested size and length."""
     width, height = film_size(params, "1:1")
@@ -71,7 +80,33 @@ TURNTABLE: Final = GenerationModel(
     example={"mesh": MESH, "duration": 5, "aspect_ratio": "1:1", "resolution": "720p"},
     expect=expect_turn,
 )
-MODELS: Final = (TURNTABLE,)
+INFLATE_TEXT: Final = _offer("inflate_text_1", "text_to_3d", seed="seed")
+INFLATE: Final = _offer("inflate_1", "image_to_3d", seed="seed")
+REMESH: Final = _offer("remesh_1", "remesh")
+CONVERT: Final = replace(_offer("convert_1", "convert"), params=WrittenFormatParams)
+MODELS: Final = (INFLATE_TEXT, INFLATE, REMESH, CONVERT, TURNTABLE)
+
+
+def describe_made(order: Order) -> dict[str, Any]:
+    """Return an order of `inflate_1` or `inflate_text_1` as the engine expects it."""
+    params = order.params
+    wish = {name: params.get(name) for name in ("face_limit", "texture", "pbr", "seed")}
+    if order.model == INFLATE.id:
+        return {"engine": "inflate", "wish": {**wish, "style": "auto"}, "quads": params["quads"]}
+    text = {"prompt": params["prompt"], "negative_prompt": params.get("negative_prompt") or ""}
+    return {"engine": "inflate_text", "wish": {**wish, **text}, "quads": params["quads"]}
+
+
+def describe_remesh(order: Order) -> dict[str, Any]:
+    """Return an order of `remesh_1` as the engine expects it."""
+    params = order.params
+    return {"engine": "remesh", "wish": {"face_limit": params.get("face_limit"), "quads": params["quads"]}}
+
+
+def describe_conversion(order: Order) -> dict[str, Any]:
+    """Return an order of `convert_1` as the engine expects it."""
+    params = order.params
+    return {"engine": "convert", "wish": {"face_limit": params.get("face_limit"), "format": params["format"]}}
 
 
 def describe_turntable(order: Order) -> dict[str, Any]:
@@ -88,10 +123,18 @@ def describe_turntable(order: Order) -> dict[str, Any]:
     return {"engine": "turntable", "wish": wish}
 
 
-DESCRIBERS: Final = {TURNTABLE.id: describe_turntable}
+DESCRIBERS: Final = {
+    INFLATE_TEXT.id: describe_made,
+    INFLATE.id: describe_made,
+    REMESH.id: describe_remesh,
+    CONVERT.id: describe_conversion,
+    TURNTABLE.id: describe_turntable,
+}
 
 
 def list_inputs(order: Order) -> Iterator[tuple[str, StoredFile]]:
     """Yield the files that an order's engine needs, with their names for the studio."""
     for given in order.given("mesh"):
         yield "mesh", given.file
+    for given in order.given("image"):
+        yield "file", given.file

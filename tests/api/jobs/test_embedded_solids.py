@@ -4,12 +4,12 @@ import io
 from collections.abc import AsyncIterator
 
 import av
+import numpy as np
 import pytest
 from conftest import Server, Start
 from embedded_jobs import download, finish
 
 TURNTABLE = "turntable_1"
-MODEL = "vendora_image_to_model"
 
 
 @pytest.fixture
@@ -18,16 +18,41 @@ async def built_in(start: Start) -> AsyncIterator[Server]:
     return await start("")
 
 
-async def test_a_model_becomes_a_film_without_leaving_the_store(built_in):
-    picture = await finish(built_in, "sketch_1", prompt="A red fox", size="256x256", background="transparent")
-    model = await finish(built_in, MODEL, file={"job": picture["id"]}, face_limit=2000)
-    mesh = {"job": model["id"], "output": "primary"}
-    record = await finish(built_in, TURNTABLE, mesh=mesh, duration=1, resolution="360p", background="#203040")
+async def test_a_prompt_becomes_a_model_then_a_smaller_one_then_a_film(built_in):
+    model = await finish(built_in, "inflate_text_1", prompt="A red fox", face_limit=3000, seed=5)
+    assert (model["status"], model["vendor"], model["seed"]) == ("succeeded", "embedded", 5), model
+    smaller = await finish(built_in, "remesh_1", mesh={"job": model["id"], "output": "primary"}, face_limit=500)
+    mesh = smaller["outputs"][0]
+    assert (mesh["format"], mesh["has_uv"], mesh["textures"] > 0) == ("glb", True, True)
+    assert 300 < mesh["faces"] <= 500
+    record = await finish(
+        built_in, TURNTABLE, mesh={"job": smaller["id"]}, duration=1, resolution="360p", background="#203040"
+    )
     assert (record["status"], record["vendor"]) == ("succeeded", "embedded"), record
     film = record["outputs"][0]
     assert (film["kind"], film["width"], film["height"], film["fps"]) == ("video", 360, 360, 24.0)
     with av.open(io.BytesIO(await download(built_in, film))) as container:
-        frames = [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+        frames = [frame.to_ndarray(format="rgb24").astype(int) for frame in container.decode(video=0)]
     assert len(frames) == 24
-    assert frames[0][5, 5, 2] > frames[0][5, 5, 0]  # the blue ground
-    assert (frames[0].astype(int) - frames[12]).__abs__().max() > 60  # it has turned
+    assert frames[0][5, 5, 2] > frames[0][5, 5, 0] + 8  # the blue ground
+    assert np.abs(frames[0] - frames[12]).max() > 60  # it has turned
+
+
+async def test_a_picture_becomes_quads_and_other_formats(built_in):
+    picture = await finish(built_in, "sketch_1", prompt="A blue car", size="256x256", background="transparent")
+    model = await finish(built_in, "inflate_1", image={"job": picture["id"]}, face_limit=1000, quads=True)
+    assert model["status"] == "succeeded", model
+    mesh = model["outputs"][0]
+    assert (mesh["format"], mesh["has_uv"]) == ("obj", True)
+    assert mesh["quads"] > 350
+    assert mesh["faces"] <= 1000
+    for name in ("glb", "stl", "usdz", "obj"):
+        record = await finish(built_in, "convert_1", mesh={"job": model["id"]}, format=name)
+        assert (record["status"], record["outputs"][0]["format"]) == ("succeeded", name), record
+
+
+async def test_a_format_that_is_not_written_is_refused_at_once(built_in):
+    body = {"model": "convert_1", "params": {"mesh": {"data": "AAAA"}, "format": "fbx"}}
+    response = await built_in.client.post("/api/v1/generations", json=body)
+    assert response.status_code == 400
+    assert "'usdz'" in response.text
