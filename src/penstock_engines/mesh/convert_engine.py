@@ -8,14 +8,14 @@ from typing import Literal
 import cv2
 import numpy as np
 
-from penstock_engines.mesh.glb_file import write_glb
-from penstock_engines.mesh.obj_file import write_obj
-from penstock_engines.mesh.opening import open_solid
+from penstock_engines.mesh.reading.opening import open_solid
 from penstock_engines.mesh.remesh_engine import draw_preview
 from penstock_engines.mesh.simplifying import simplify
 from penstock_engines.mesh.solid import Solid
-from penstock_engines.mesh.stl_files import write_stl
-from penstock_engines.mesh.usd_file import write_usdz
+from penstock_engines.mesh.writing.glb_file import write_glb
+from penstock_engines.mesh.writing.obj_file import write_obj
+from penstock_engines.mesh.writing.stl_file import write_stl
+from penstock_engines.mesh.writing.usd_file import write_usdz
 from penstock_engines.product import Product, ReportProgress, Unable
 
 ENGINE = "penstock convert-1"

@@ -39,12 +39,13 @@ def _list_pairs(solid: Solid) -> tuple[Faces, Faces, Floats]:
     met = (forward[twin] == backward) & (corners < after)
     one, two = np.flatnonzero(met), twin[met]
     edges = np.stack([one // 3, two // 3], axis=1)
-    rings = np.stack([opposite[one], corners[one], opposite[two], after[one]], axis=1)
+    # A ring begins at the edge that it replaces, so that readers cut it there again.
+    rings = np.stack([corners[one], opposite[two], after[one], opposite[one]], axis=1)
     normals = unit(find_across(solid.points, faces))
     flat = (normals[edges[:, 0]] * normals[edges[:, 1]]).sum(axis=1)
     angles = _measure_angles(solid.points[rings])
     same = solid.owners[edges[:, 0]] == solid.owners[edges[:, 1]]
-    distinct = rings[:, 0] != rings[:, 2]
+    distinct = rings[:, 1] != rings[:, 3]
     good = same & distinct & (flat > FLATTEST) & (angles.min(axis=1) > NARROWEST) & (angles.max(axis=1) < WIDEST)
     badness = np.abs(angles - np.pi / 2).max(axis=1) + (1 - flat)
     return edges[good], rings[good], badness[good]

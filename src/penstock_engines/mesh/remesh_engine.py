@@ -7,13 +7,13 @@ from pathlib import Path
 import cv2
 import numpy as np
 
-from penstock_engines.mesh.glb_file import write_glb
-from penstock_engines.mesh.obj_file import write_obj
-from penstock_engines.mesh.opening import open_solid
 from penstock_engines.mesh.quads import pair_triangles
+from penstock_engines.mesh.reading.opening import open_solid
 from penstock_engines.mesh.render import Renderer
 from penstock_engines.mesh.simplifying import simplify
 from penstock_engines.mesh.solid import Solid
+from penstock_engines.mesh.writing.glb_file import write_glb
+from penstock_engines.mesh.writing.obj_file import write_obj
 from penstock_engines.product import Product, ReportProgress
 
 ENGINE = "penstock remesh-1"

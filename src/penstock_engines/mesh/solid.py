@@ -190,7 +190,10 @@ def shade(points: Floats, faces: Faces) -> tuple[Floats, Faces, NDArray[np.int64
     mean = unit(total)[welded]
     own = unit(across)[:, None]
     sharp = (mean * own).sum(axis=2) < CREASE
-    keys = np.where(sharp, np.arange(len(faces))[:, None] + 1, 0) * len(points) + faces
+    # A vertex may have one normal of its own for each direction, in steps of a thousandth.
+    right, up, out = np.moveaxis(((own[:, 0] + 1) * 511.5).round().astype(np.int64), 1, 0)
+    direction = (((1 << 10 | right) << 10 | up) << 10 | out)[:, None]
+    keys = (faces << 31) + np.where(sharp, direction, 0)
     _, first, compact = np.unique(keys, return_index=True, return_inverse=True)
     normals = np.where(sharp[..., None], own, mean).reshape(-1, 3)[first]
     return normals, compact.reshape(-1, 3), faces.ravel()[first]

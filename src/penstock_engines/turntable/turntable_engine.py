@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from penstock_engines.cinema.film import SAMPLES, Film
 from penstock_engines.cinema.script import Script
 from penstock_engines.cinema.sound import make_ambience
-from penstock_engines.mesh.opening import open_solid
+from penstock_engines.mesh.reading.opening import open_solid
 from penstock_engines.mesh.render import Renderer
 from penstock_engines.processors import count_processors
 from penstock_engines.product import Product, ReportProgress

@@ -22,9 +22,9 @@ async def test_a_prompt_becomes_a_model_then_a_smaller_one_then_a_film(built_in)
     model = await finish(built_in, "inflate_text_1", prompt="A red fox", face_limit=3000, seed=5)
     assert (model["status"], model["vendor"], model["seed"]) == ("succeeded", "embedded", 5), model
     smaller = await finish(built_in, "remesh_1", mesh={"job": model["id"], "output": "primary"}, face_limit=500)
-    mesh = smaller["outputs"][0]
-    assert (mesh["format"], mesh["has_uv"], mesh["textures"] > 0) == ("glb", True, True)
-    assert 300 < mesh["faces"] <= 500
+    mesh = smaller["outputs"][0]["mesh"]
+    assert (mesh["format"], mesh["has_uv"], mesh["is_watertight"], mesh["textures"] > 0) == ("glb", True, True, True)
+    assert 300 < smaller["outputs"][0]["faces"] <= 500
     record = await finish(
         built_in, TURNTABLE, mesh={"job": smaller["id"]}, duration=1, resolution="360p", background="#203040"
     )
@@ -42,17 +42,16 @@ async def test_a_picture_becomes_quads_and_other_formats(built_in):
     picture = await finish(built_in, "sketch_1", prompt="A blue car", size="256x256", background="transparent")
     model = await finish(built_in, "inflate_1", image={"job": picture["id"]}, face_limit=1000, quads=True)
     assert model["status"] == "succeeded", model
-    mesh = model["outputs"][0]
-    assert (mesh["format"], mesh["has_uv"]) == ("obj", True)
-    assert mesh["quads"] > 350
-    assert mesh["faces"] <= 1000
+    mesh = model["outputs"][0]["mesh"]
+    assert (mesh["format"], mesh["has_uv"], mesh["quads"] > 350) == ("obj", True, True)
+    assert model["outputs"][0]["faces"] <= 1000
     for name in ("glb", "stl", "usdz", "obj"):
         record = await finish(built_in, "convert_1", mesh={"job": model["id"]}, format=name)
-        assert (record["status"], record["outputs"][0]["format"]) == ("succeeded", name), record
+        assert (record["status"], record["outputs"][0]["mesh"]["format"]) == ("succeeded", name), record
 
 
 async def test_a_format_that_is_not_written_is_refused_at_once(built_in):
-    body = {"model": "convert_1", "params": {"mesh": {"data": "AAAA"}, "format": "fbx"}}
-    response = await built_in.client.post("/api/v1/generations", json=body)
+    body = {"model": "convert_1", "input": [{"params": {"mesh": {"data": "AAAA"}, "format": "fbx"}}]}
+    response = await built_in.client.post("/model/v1/generation", json=body)
     assert response.status_code == 400
     assert "'usdz'" in response.text

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock_engines.mesh.glb_buffers import Buffers, decode_uri
-from penstock_engines.mesh.glb_scene import list_meshes, list_shown, move, pose
+from penstock_engines.mesh.reading.glb_buffers import Buffers, decode_uri
+from penstock_engines.mesh.reading.glb_scene import list_meshes, list_shown, move, pose
 from penstock_engines.mesh.solid import Faces, Floats, Material, Piece, Solid, Texture, check_size, join
 from penstock_engines.product import Unable
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from penstock_engines.mesh.glb_buffers import Buffers
+from penstock_engines.mesh.reading.glb_buffers import Buffers
 from penstock_engines.mesh.solid import Floats
 from penstock_engines.product import Unable
 

@@ -1,11 +1,10 @@
-"""Opens and writes STL models."""
+"""Opens STL models, binary and text."""
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from penstock_engines.mesh.solid import Material, Piece, Solid, check_size, find_across, join, unit, weld
+from penstock_engines.mesh.solid import Material, Piece, Solid, check_size, join, weld
 from penstock_engines.product import Unable
 
 HEAD_BYTES: Final = 84
@@ -36,12 +35,3 @@ def read_stl(data: bytes) -> Solid:
     _, first, joined = np.unique(weld(corners), return_index=True, return_inverse=True)
     faces = joined.reshape(-1, 3)
     return join([Piece(points=corners[first], faces=faces)], [Material(name="surface")])
-
-
-def write_stl(solid: Solid, path: Path) -> None:
-    """Write a binary STL."""
-    facets = np.zeros(len(solid.faces), FACET)
-    facets["normal"] = unit(find_across(solid.points, solid.faces))
-    facets["corners"] = solid.points[solid.faces]
-    head = b"binary STL, in the units of its source".ljust(80, b" ") + len(facets).to_bytes(4, "little")
-    path.write_bytes(head + facets.tobytes())

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from penstock_engines.mesh.obj_file import MOMENT
 from penstock_engines.mesh.solid import Material, Solid, Texture
+from penstock_engines.mesh.writing.obj_file import MOMENT
 
 ALIGNED: Final = 64
 HEAD_BYTES: Final = 30

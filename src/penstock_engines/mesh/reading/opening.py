@@ -5,10 +5,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Final
 
-from penstock_engines.mesh.glb_reader import read_glb
-from penstock_engines.mesh.obj_reader import read_obj, read_zip
+from penstock_engines.mesh.reading.glb_reader import read_glb
+from penstock_engines.mesh.reading.obj_reader import read_obj, read_zip
+from penstock_engines.mesh.reading.stl_reader import is_binary, read_stl
 from penstock_engines.mesh.solid import Solid
-from penstock_engines.mesh.stl_files import is_binary, read_stl
 from penstock_engines.product import Unable
 
 MAX_BYTES: Final = 200 * 1024 * 1024
