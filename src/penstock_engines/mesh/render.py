@@ -1,7 +1,7 @@
 """Draws a model as it turns on a ground, in soft light."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import cv2
 import numpy as np
@@ -146,13 +146,14 @@ class Renderer:
         row, column = np.divmod(part.pixels, self._fine[0])
         across, down = column.astype(np.float32) + np.float32(0.5), row.astype(np.float32) + np.float32(0.5)
         own = planes[part.triangles]
-        fields = own[:, 0] * across[:, None] + own[:, 1] * down[:, None] + own[:, 2]
-        fields /= part.nearness[:, None]
+        flat = own[:, 0] * across[:, None] + own[:, 1] * down[:, None] + own[:, 2]
+        fields = (flat / part.nearness[:, None]).astype(np.float32, copy=False)
         if len(self._covers) == 1:
             return _paint(self._covers[0], fields)
         painted = np.zeros((len(fields), 3), np.uint8)
         numbers = owners[part.triangles]
-        for number in np.unique(numbers):
+        present: list[int] = np.unique(numbers).tolist()
+        for number in present:
             chosen = numbers == number
             painted[chosen] = _paint(self._covers[number], fields[chosen])
         return painted
@@ -215,7 +216,7 @@ def _paint(cover: _Cover, fields: NDArray[np.float32]) -> NDArray[np.uint8]:
     if cover.texture is not None:
         height, width = cover.texture.shape[:2]
         spot = (fields[:, :2] - np.floor(fields[:, :2])) * np.array([width, height], np.float32) - np.float32(0.5)
-        colour *= LINEAR[_remap(cover.texture, spot, cv2.BORDER_WRAP)[:count]]
+        colour *= LINEAR[_remap(cover.texture, spot, cv2.BORDER_WRAP)[:count].astype(np.uint8)]
     if fields.shape[1] > 4:
         colour *= np.clip(fields[:, 4:], 0, 1)
     light = colour * lit[:, :1] + lit[:, 1:]
@@ -223,12 +224,11 @@ def _paint(cover: _Cover, fields: NDArray[np.float32]) -> NDArray[np.uint8]:
     return (np.sqrt(np.clip(toned * np.float32(1.12), 0, 1)) * 255 + np.float32(0.5)).astype(np.uint8)
 
 
-def _remap(
-    picture: NDArray[np.uint8] | NDArray[np.float32], places: NDArray[np.float32], border: int
-) -> NDArray[np.float32]:
+def _remap(picture: NDArray[np.uint8] | NDArray[np.float32], places: NDArray[np.float32], border: int) -> NDArray[Any]:
     """Return the picture's values at places in pixels. Maps have rows of 1024, as OpenCV's are limited in width."""
     rows = -(-len(places) // 1024)
     padded = np.zeros((rows * 1024, 2), np.float32)
     padded[: len(places)] = places
-    found = cv2.remap(picture, padded.reshape(rows, 1024, 2), None, cv2.INTER_LINEAR, borderMode=border)
-    return found.reshape(rows * 1024, -1)
+    maps = padded.reshape(rows, 1024, 2)
+    found = cv2.remap(picture, maps[..., 0], maps[..., 1], cv2.INTER_LINEAR, borderMode=border)
+    return np.asarray(found).reshape(rows * 1024, -1)

@@ -1,9 +1,10 @@
 """Removes faces of a model, and moves its texture coordinates along."""
 
-# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportMissingTypeStubs=false, reportUnknownVariableType=false
 # fast_simplification ships no stubs, and its decorator hides its return types.
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import fast_simplification
 import numpy as np
@@ -67,10 +68,10 @@ def _collapse(points: Floats, faces: Faces, limit: int) -> _Reduced:
     given = (points - low) * scale
     corners = faces.astype(np.int32)
     target = max(4, min(limit, len(faces) - 1))
-    steps = fast_simplification.simplify(given, corners, target_count=target, return_collapses=True)[2]
-    placed, _, mapped = fast_simplification.replay_simplification(given, corners, np.asarray(steps))
-    moved = np.asarray(mapped, np.int64)
-    return _Reduced(np.asarray(placed, np.float64) / scale + low, moved, _drop_repeated(moved[faces]))
+    result: Any = fast_simplification.simplify(given, corners, target_count=target, return_collapses=True)
+    replayed: Any = fast_simplification.replay_simplification(given, corners, result[2])
+    moved = np.asarray(replayed[2], np.int64)
+    return _Reduced(np.asarray(replayed[0], np.float64) / scale + low, moved, _drop_repeated(moved[faces]))
 
 
 def _merge_cells(points: Floats, faces: Faces, limit: int) -> _Reduced:

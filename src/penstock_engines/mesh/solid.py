@@ -153,7 +153,7 @@ def weld(points: Floats) -> NDArray[np.int64]:
     """Return a number for each vertex, which vertices at one place share."""
     low = points.min(axis=0)
     grain = max(float(np.ptp(points, axis=0).max()), 1e-12) * 1e-6
-    cells = np.round((points - low) / grain).astype(np.int64)
+    cells = ((points - low) / grain).round().astype(np.int64)
     keys = (cells[:, 0] * 1_000_003 + cells[:, 1]) * 1_000_003 + cells[:, 2]
     return np.unique(keys, return_inverse=True)[1].reshape(-1)
 
@@ -184,7 +184,7 @@ def shade(points: Floats, faces: Faces) -> tuple[Floats, Faces, NDArray[np.int64
     across = find_across(points, faces)
     welded = weld(points)[faces]
     total = np.stack(
-        [np.bincount(welded.ravel(), across[:, axis].repeat(3)) for axis in range(3)],
+        [np.bincount(welded.ravel(), across[:, axis].repeat(3)).astype(np.float64) for axis in range(3)],
         axis=1,
     )
     mean = unit(total)[welded]

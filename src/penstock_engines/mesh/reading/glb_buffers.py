@@ -47,12 +47,16 @@ class Buffers:
         """Return all parts of one kind, such as `meshes`."""
         return self.document.get(name, ())
 
+    def pick(self, name: str, number: int) -> Mapping[str, Any]:
+        """Return one of the parts of a kind."""
+        return self.list(name)[number]
+
     def view(self, number: int) -> memoryview:
         """Return the bytes of a buffer view."""
-        view = self.list("bufferViews")[number]
+        view = self.pick("bufferViews", number)
         if "EXT_meshopt_compression" in view.get("extensions", {}):
             raise Unable("The GLB is compressed by meshopt, which the built-in engine cannot read.")
-        source = self.list("buffers")[view["buffer"]]
+        source = self.pick("buffers", view["buffer"])
         data = self._binary if "uri" not in source else decode_uri(source["uri"])
         start = int(view.get("byteOffset", 0))
         part = memoryview(data)[start : start + int(view["byteLength"])]
@@ -62,14 +66,14 @@ class Buffers:
 
     def table(self, number: int) -> NDArray[np.float64]:
         """Return an accessor's numbers: one row for each element."""
-        accessor = self.list("accessors")[number]
+        accessor = self.pick("accessors", number)
         count, columns = int(accessor["count"]), COLUMNS[accessor["type"]]
         kind = np.dtype(TYPES[accessor["componentType"]])
         if count < 0 or count * columns > 100_000_000:
             raise ValueError("an accessor is too long")
         values = np.zeros((count, columns), kind)
         if "bufferView" in accessor:
-            view = self.list("bufferViews")[accessor["bufferView"]]
+            view = self.pick("bufferViews", accessor["bufferView"])
             stride = int(view.get("byteStride", 0)) or kind.itemsize * columns
             data, offset = self.view(accessor["bufferView"]), int(accessor.get("byteOffset", 0))
             if offset < 0 or offset + stride * (count - 1) + kind.itemsize * columns > len(data):

@@ -91,7 +91,7 @@ class _Reader:
 
     def _read_places(self, part: Mapping[str, Any], number: int | None) -> Floats | None:
         """Return the texture coordinates of the base colour, as the material moves them."""
-        material = {} if number is None else self._buffers.list("materials")[number]
+        material: Mapping[str, Any] = {} if number is None else self._buffers.pick("materials", number)
         use = _find_colour(material)
         move_by = use.get("extensions", {}).get("KHR_texture_transform", {})
         channel = int(move_by.get("texCoord", use.get("texCoord", 0)))
@@ -123,14 +123,14 @@ class _Reader:
     def _find_texture(self, use: Mapping[str, Any] | None) -> Texture | None:
         if not use:
             return None
-        texture = self._buffers.list("textures")[use["index"]]
+        texture = self._buffers.pick("textures", use["index"])
         extensions = texture.get("extensions", {})
         number = extensions.get("EXT_texture_webp", {}).get("source", texture.get("source"))
         if number is None:
             self._warnings[NO_KTX2] = None
             return None
         if number not in self._textures:
-            self._textures[number] = self._read_image(self._buffers.list("images")[number])
+            self._textures[number] = self._read_image(self._buffers.pick("images", number))
         return self._textures[number]
 
     def _read_image(self, image: Mapping[str, Any]) -> Texture | None:

@@ -16,7 +16,7 @@ def list_shown(buffers: Buffers) -> dict[int, Floats]:
     """Return the matrix of each node in the scene; without a scene, of all nodes."""
     nodes, scenes = buffers.list("nodes"), buffers.list("scenes")
     if scenes:
-        roots = list(scenes[buffers.document.get("scene", 0)].get("nodes", ()))
+        roots: list[int] = list(buffers.pick("scenes", buffers.document.get("scene", 0)).get("nodes", ()))
     else:
         children = {child for node in nodes for child in node.get("children", ())}
         roots = [number for number in range(len(nodes)) if number not in children]
@@ -67,8 +67,8 @@ def list_meshes(buffers: Buffers) -> Iterator[tuple[Mapping[str, Any], Mapping[s
     for number, matrix in list_shown(buffers).items():
         node = nodes[number]
         if "mesh" in node:
-            skin = buffers.list("skins")[node["skin"]] if "skin" in node else None
-            yield meshes[node["mesh"]], skin, matrix
+            skin = buffers.pick("skins", node["skin"]) if "skin" in node else None
+            yield buffers.pick("meshes", node["mesh"]), skin, matrix
 
 
 def _find_matrix(node: Mapping[str, Any]) -> Floats:

@@ -53,7 +53,7 @@ def _encode(texture: Texture) -> bytes:
 def _list_scene(solid: Solid, textures: dict[Texture, str]) -> Iterator[str]:
     yield '#usda 1.0\n(\n    defaultPrim = "model"\n    metersPerUnit = 1\n    upAxis = "Y"\n)\n\n'
     yield 'def Xform "model" (\n    kind = "component"\n)\n{\n'
-    owners = np.unique(solid.owners).tolist()
+    owners: list[int] = np.unique(solid.owners).tolist()
     for owner in owners:
         yield from _list_mesh(solid.only(owner), owner)
     yield '    def Scope "materials"\n    {\n'
