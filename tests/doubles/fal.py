@@ -11,12 +11,12 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
+from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, open_data_uri
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
 UNFINISHED = "Request is still in progress"
-PICTURES = (b"\x89PNG", b"\xff\xd8", b"RIFF")
+READABLE = (b"\x89PNG", b"\xff\xd8", b"RIFF", b"glTF")
 REQUEST_ERRORS = {
     "request_timeout": 504,
     "startup_timeout": 504,
@@ -74,6 +74,23 @@ VEO: Mapping[str, Callable[[Any], bool]] = {
     "negative_prompt": is_text,
     "seed": is_number,
 }
+VEO_WITH = {**VEO, "aspect_ratio": one_of("auto", "16:9", "9:16"), "resolution": one_of("720p", "1080p", "4k")}
+VEO_FRAME = {**VEO_WITH, "image_url": is_text}
+VEO_FRAMES = {**VEO_WITH, "first_frame_url": is_text, "last_frame_url": is_text}
+VEO_REFERENCES = {
+    **VEO_WITH,
+    "duration": one_of("8s"),
+    "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 3,
+}
+VEO_FILM = {**VEO, "video_url": is_text}
+KLING: Mapping[str, Callable[[Any], bool]] = {
+    "prompt": is_text,
+    "negative_prompt": is_text,
+    "duration": one_of("5", "10"),
+    "generate_audio": is_flag,
+    "start_image_url": is_text,
+    "end_image_url": is_text,
+}
 LTX: Mapping[str, Callable[[Any], bool]] = {"prompt": is_text, "steps": is_number, "image": is_text}
 SEVERAL: Mapping[str, Callable[[Any], bool]] = {
     "prompt": is_text,
@@ -98,6 +115,11 @@ MODELS = {
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p2/image-to-3d": (TRIPO, "image_url"),
     "fal-ai/veo3.1": (VEO, "prompt"),
+    "fal-ai/veo3.1/image-to-video": (VEO_FRAME, "image_url"),
+    "fal-ai/veo3.1/first-last-frame-to-video": (VEO_FRAMES, "last_frame_url"),
+    "fal-ai/veo3.1/reference-to-video": (VEO_REFERENCES, "image_urls"),
+    "fal-ai/veo3.1/extend-video": (VEO_FILM, "video_url"),
+    "fal-ai/kling-video/v2.6/pro/image-to-video": (KLING, "start_image_url"),
     "fal-ai/ltx": (LTX, "prompt"),
     "fal-ai/flux/dev": (FLUX, "prompt"),
     "fal-ai/nano-banana-2": (BANANA, "prompt"),
@@ -108,11 +130,11 @@ WISHES = {"fal-ai/ltx": Wish("video"), "fal-ai/flux/dev": Wish("image")}
 
 
 def wish_of(model: str, body: Mapping[str, Any]) -> Wish:
-    if model == "fal-ai/veo3.1":
-        short = int(body["resolution"].removesuffix("p"))
+    if model.startswith(("fal-ai/veo3.1", "fal-ai/kling")):
+        short = int(body.get("resolution", "720p").removesuffix("p"))
         sides = (short * 16 // 9, short)
-        width, height = sides if body["aspect_ratio"] == "16:9" else sides[::-1]
-        return Wish("video", width, height, int(body["duration"].removesuffix("s")))
+        width, height = sides[::-1] if body.get("aspect_ratio") == "9:16" else sides
+        return Wish("video", width, height, int(body.get("duration", "8s").removesuffix("s")))
     if "num_images" in body:
         size = body.get("image_size", {"width": 1024, "height": 768})
         return Wish("image", size["width"], size["height"], picture_type=body.get("output_format", "jpeg"))
@@ -260,22 +282,23 @@ class FalDouble(MediaDouble):
             return answer(404, {"detail": f"Application '{model}' not found"})
         fields, needed = MODELS[model]
         wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
-        pictures = [body[name] for name in ("image_url", "image") if name in body]
-        pictures += body.get("image_urls", [])
-        if wrong or needed not in body or not all(map(self._can_open, pictures)):
+        files = {name: value for name, value in body.items() if name == "image" or name.endswith("_url")}
+        files |= {f"image_urls.{place}": value for place, value in enumerate(body.get("image_urls", []))}
+        if wrong or needed not in body or any(self._open(value) is None for value in files.values()):
             return answer(422, point("value_error", f"wrong: {wrong}", *wrong))
+        for slot, value in files.items():
+            self.receive(slot, self._open(value) or b"")
         order = self.place(body, wish_of(model, body), webhook=request.query.get("fal_webhook"))
         app = "/".join(model.split("/")[:2])
         url = f"{self.base or self.url}/{app}/requests/{order.id}"
         told = {"request_id": order.id, "response_url": url, "status_url": f"{url}/status"}
         return answer(200, {"status": "IN_QUEUE", **told, "cancel_url": f"{url}/cancel", "queue_position": 0})
 
-    def _can_open(self, address: str) -> bool:
-        """A data URI, or what was uploaded before."""
-        head, _, data = address.partition(";base64,")
-        if head == "data:image/png":
-            return len(data) < 6_000_000 and base64.b64decode(data, validate=True).startswith(PICTURES)
-        return (self.host.uploads.get(address) or b"").startswith(PICTURES)
+    def _open(self, address: str) -> bytes | None:
+        """The bytes of a small data URI, or of what was uploaded before."""
+        found = open_data_uri(address) if len(address) < 6_000_000 else None
+        data = found[1] if found else self.host.uploads.get(address)
+        return data if data and (data.startswith(READABLE) or data[4:8] == b"ftyp") else None
 
     def _status(self, order: Placed) -> web.Response:
         order.polls += 1

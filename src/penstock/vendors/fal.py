@@ -466,7 +466,7 @@ def _ask_pictures(model: str, order: Order) -> _Request:
         raise Unfit("model", problem)
     asked = ask_picture(order, terms)
     body = {**asked.body, **asked.files(terms)}
-    return _Request(model, body, TO_IMAGE, asked.warnings, {"expected": asked.kept, "pictures": True})
+    return _Request(model, body, TO_IMAGE, asked.warnings, {"expected": asked.expected.kept, "pictures": True})
 
 
 def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Request:
