@@ -56,14 +56,23 @@ id = "sim_text_to_video"
 vendor = "sim"
 price = {{per_job = "0.05"}}
 """
+SETTINGS += "".join(
+    f'[[models]]\nid = "{each}"\nvendor = "embedded"\n' for each in ("sketch_1", "inflate_1", "turntable_1")
+)
 CHAT, MODEL, FILM, SIMULATED = "smollm2-135m", "vendora_image_to_model", "vendorb_video_31", "sim_text_to_video"
 FILMS = ("A sailing boat on a calm sea at sunset", "A fox trots through a snowy forest at night")
+STEPS = [
+    {"name": "picture", "model": "sketch_1", "params": {"prompt": {"param": "prompt"}}},
+    {"name": "model", "model": "inflate_1", "params": {"image": {"step": "picture"}}},
+    {"name": "film", "model": "turntable_1", "params": {"mesh": {"step": "model"}, "duration": 3}},
+]
 LOOKS = {"light": ("light", 1280), "dark": ("dark", 1280), "phone": ("light", 390), "phone-dark": ("dark", 390)}
 KEPT = {
     "playground-3d": ("light", "phone"),
     "playground-chat": ("light", "dark"),
     "jobs": ("light", "dark", "phone"),
     "job-3d": ("light",),
+    "pipeline": ("light",),
     "compare": ("light",),
     "gallery": ("dark",),
     "usage": ("light",),
@@ -150,6 +159,10 @@ def fill(gateway: Gateway) -> dict[str, str]:
     for question in ("What is the capital of Japan?", "Give me three reasons to read books."):
         body = {"model": CHAT, "messages": [{"role": "user", "content": question}], "max_tokens": 60}
         gateway.call("POST", "/llm/chat/completions", json=body)
+    pipeline = {"params": {"prompt": "a red fox"}, "steps": STEPS}
+    names["pipeline"] = gateway.call("POST", "/api/v1/pipelines", json=pipeline)["id"]
+    while not gateway.call("GET", f"/api/v1/pipelines/{names['pipeline']}?wait=60")["done"]:
+        pass
     for job in (*jobs, names["model"], names["failed"]):
         gateway.finish(job)
     gateway.call("POST", f"/api/v1/jobs/{names['model']}/shares", json={"expires_in": 604_800})
@@ -162,6 +175,9 @@ def paths(names: dict[str, str]) -> dict[str, str]:
     return {
         "playground-video": f"/playground/{FILM}",
         "jobs": "/jobs",
+        "pipelines": "/pipelines",
+        "new-pipeline": "/pipelines/new",
+        "pipeline": f"/pipelines/{names['pipeline']}",
         "gallery": "/gallery",
         "shared-links": "/shares",
         "compare": f"/compare?jobs={names['film']},{names['other film']}",

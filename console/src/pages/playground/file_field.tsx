@@ -47,7 +47,7 @@ export function FileField(props: FieldProps) {
           </Group>
         )}
       </Group>
-      {schema.description && slot.isList && (
+      {schema.description && (
         <div className="field-about">
           <Prose text={schema.description} />
         </div>
