@@ -56,9 +56,8 @@ id = "sim_text_to_video"
 vendor = "sim"
 price = {{per_job = "0.05"}}
 """
-SETTINGS += "".join(
-    f'[[models]]\nid = "{each}"\nvendor = "embedded"\n' for each in ("sketch_1", "inflate_1", "turntable_1")
-)
+SOLIDS = ("sketch_1", "inflate_1", "turntable_1")
+SETTINGS += "".join(f'[[models]]\nid = "{each}"\nvendor = "embedded"\n' for each in SOLIDS)
 CHAT, MODEL, FILM, SIMULATED = "smollm2-135m", "vendora_image_to_model", "vendorb_video_31", "sim_text_to_video"
 FILMS = ("A sailing boat on a calm sea at sunset", "A fox trots through a snowy forest at night")
 STEPS = [
