@@ -101,7 +101,7 @@ def _blur(body: NDArray[np.float32]) -> NDArray[np.float32]:
     rows, columns, layers = body.shape
     flat = cv2.GaussianBlur(body.reshape(rows, -1), (1, 0), sigmaX=0.1, sigmaY=SOFT)
     blurred = np.asarray(flat).reshape(rows, columns, layers)
-    return np.stack([np.asarray(cv2.GaussianBlur(slice_, (0, 0), SOFT)) for slice_ in blurred])
+    return np.stack([np.asarray(cv2.GaussianBlur(part, (0, 0), SOFT), np.float32) for part in blurred])
 
 
 def _skin(body: NDArray[np.float32]) -> Surface:
