@@ -1,6 +1,7 @@
 """The ground and the background that a model stands before."""
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 import cv2
@@ -37,8 +38,8 @@ def read_colour(text: str) -> tuple[int, int, int]:
     return COLOURS[text]
 
 
-def paint_backdrop(colour: tuple[int, int, int], width: int, height: int, horizon: float) -> NDArray[np.float32]:
-    """Return a wall and a ground of one colour, lit from above, as red, green, blue. The horizon is a share."""
+def paint_backdrop(colour: Sequence[int], width: int, height: int, horizon: float) -> NDArray[np.float32]:
+    """Return a wall and a ground of one colour, lit from above, in its channels. The horizon is a share."""
     across = np.linspace(-1, 1, width, dtype=np.float32)[None, :] * np.float32(width / height)
     down = np.linspace(0, 1, height, dtype=np.float32)[:, None]
     pool = np.exp(-(np.square(across / 1.15) + np.square((down - np.float32(horizon)) / 0.34)))

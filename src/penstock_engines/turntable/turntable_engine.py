@@ -21,7 +21,7 @@ from penstock_engines.product import Product, ReportProgress
 FPS = 24
 MAX_WORKERS = 8
 AHEAD = 2
-START = -30.0
+START = 30.0
 """Angle of the first frame: the front, a little from the side."""
 SEED = 7
 """Of the sound. It is the same for all films of one length."""
