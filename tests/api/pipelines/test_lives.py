@@ -16,7 +16,7 @@ from penstock.store.queries.billing import ledger_audit
 from penstock.store.queries.jobs import change_rows, job_rows
 
 JOIN = step("join", "sim_text_to_image", prompt="both", references=[{"step": "picture"}, {"step": "slow"}], **FAST)
-SLOW = step("slow", "sim_text_to_image", prompt="x", script={"latency": 3600})
+SLOW = step("slow", "sim_text_to_image", prompt="x", script={"latency": 3600, "progress": False})
 LATE = "UPDATE pipelines SET advanced_at = 0"
 
 
