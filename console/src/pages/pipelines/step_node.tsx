@@ -66,8 +66,8 @@ export function StepNode({ step, isDone, onRetry }: Props) {
           </Text>
         )}
         {isDone && (
-          <Button size="compact-xs" variant="default" onClick={onRetry} aria-label={`Retry from ${step.name}`}>
-            Retry from here
+          <Button size="compact-xs" variant="default" onClick={onRetry}>
+            Retry from here<VisuallyHidden>: {step.name}</VisuallyHidden>
           </Button>
         )}
       </footer>
