@@ -90,8 +90,6 @@ class Workflow(BaseModel):
     model: Literal["vendorb_video_31", "vendora_image_to_model", "text_to_image", "edit_image"] = Field(
         description="the model that it runs"
     )
-        description="the model that it runs"
-    )
     workflow: Annotated[Mapping[str, Any], BeforeValidator(_parse_graph)] = Field(
         description='the graph in its API format, or "file:PATH" of it'
     )
