@@ -342,6 +342,10 @@ class ReplicateDouble(MediaDouble):
                 return told | {"status": word, "error": f"see {self.url}"}
 
     def _output(self, order: Placed) -> Any:
+        if (count := order.body["input"].get("num_outputs", 1)) > 1:
+            return [self.host.link(order, f"out-{number}.png") for number in range(count)]
+        if order.body["model"] == FLUX_2:  # a single address, not a list
+            return self.host.link(order, "out.png")
         name = "tmp.mp4" if order.wish.kind == "video" else "out-0.png"
         url = self.host.link(order, name)
         if self.behind_api:
