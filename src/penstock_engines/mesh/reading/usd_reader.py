@@ -41,8 +41,8 @@ def read_usd(files: Mapping[str, bytes]) -> Solid:
 def _list_blocks(text: str) -> Iterator[tuple[str, str, str]]:
     """Yield kind, name and text of each mesh and material, up to the next one."""
     heads = list(HEAD.finditer(text))
-    ends = [head.start() for head in heads[1:]] + [len(text)]
-    for head, end in zip(heads, ends, strict=True):
+    for number, head in enumerate(heads):
+        end = heads[number + 1].start() if number + 1 < len(heads) else len(text)
         yield head[1], head[2], text[head.end() : end]
 
 
