@@ -17,7 +17,10 @@ SETTINGS = (
     SIMULATOR
     + '[fetch]\nallow_networks = ["127.0.0.0/8"]\n'
     + '[[models]]\nid = "vendorb_video_31"\nvendor = "sim"\nprice = {per_job = "0.30"}\n'
-    + '[[models]]\nid = "sim_text_to_video"\nvendor = "sim"\n[[models]]\nid = "sim_image_to_model"\nvendor = "sim"\n'
+    + "".join(
+        f'[[models]]\nid = "sim_{name}"\nvendor = "sim"\n'
+        for name in ("text_to_video", "image_to_model", "text_to_image", "model_to_video")
+    )
 )
 
 

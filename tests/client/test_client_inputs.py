@@ -96,7 +96,7 @@ def test_the_command_takes_files_of_any_param(stage, key, client, tmp_path):
         (tmp_path / f"{name}.png").write_bytes(small_media.picture(colour=colour))
     gems = run(client, IMAGE, prompt="gems", n=2, size="128x96")
     files = f"-i input_references={tmp_path}/a.png -i input_references=job:{gems.id}:1 -i mesh=job:none"
-    refused = shell(f"generate {VIDEO} {files}", code=1)
+    refused = shell(f"generate {VIDEO} {files}", code=3)
     assert "none" not in refused.stdout
     files = f"-i frame_images:last_frame={tmp_path}/a.png"
     files += f" -i input_references={tmp_path}/b.png -i input_references=job:{gems.id}:1"
@@ -104,4 +104,4 @@ def test_the_command_takes_files_of_any_param(stage, key, client, tmp_path):
     assert (job["status"], job["parents"]) == ("succeeded", [gems.id])
     assert job["input"]["frame_images"][0]["role"] == "last_frame"
     assert job["input"]["input_references"][1]["sha256"] == gems.outputs[1].sha256
-    assert "write NAME=FILE" in shell(f"generate {VIDEO} -i cat.png", code=1).stderr
+    assert "write NAME=FILE" in shell(f"generate {VIDEO} -i cat.png", code=2).stderr

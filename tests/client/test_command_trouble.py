@@ -215,8 +215,10 @@ def test_brackets_upon_brackets_are_text_or_refused(shell):
     (given,) = shell.json(f"generate vendorb_video_31 --dry-run 'prompt={deep[:4000]}'")["input"]
     assert given["prompt"] == deep[:4000]
     assert shell.json(f"generate vendorb_video_31 --dry-run 'prompt={deep}'", 3)["error"]["code"] == "invalid_params"
-    nested = "[" * 900 + "]" * 900
-    assert "too deep" in shell.json(f"generate vendorb_video_31 prompt={nested}", 2)["error"]["message"]
+    nested = "[" * 900 + "]" * 900  # JSON, or text where this process has too little stack left to read it
+    refused = CliRunner().invoke(app, ["generate", "vendorb_video_31", f"prompt={nested}"], env=shell.environment)
+    assert refused.exit_code == (2 if "too deep" in refused.output else 3), refused.output
+    assert "Traceback" not in refused.output
 
 
 @pytest.mark.parametrize("host", ["a..b", "☃.net", "日..jp", "[v1.x]:80"])

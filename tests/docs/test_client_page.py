@@ -13,7 +13,8 @@ from PIL import Image
 from test_examples import ROOT, blocks, run
 
 import penstock.client
-from penstock.client import Batch, Client, Job, Output
+from penstock.client import Batch, Client, Job, Output, Pipeline
+from penstock.client.pipelines.sync_pipeline import Pipelines, Templates
 from penstock.client.sync_client import Webhooks
 
 PAGE = (ROOT / "docs" / "client.md").read_text("utf-8")
@@ -24,7 +25,8 @@ async def test_the_programs_of_the_page(start, tmp_path: Path):
     async with OpenAIDouble() as double:
         vendor = f'[vendors.v]\ntype = "openai_compatible"\napi_key = "{KEY}"\nbase_url = "{double.url}"\n'
         chat = '[[models]]\nid = "fast-chat"\nkind = "chat"\nvendor = "v"\nmodel = "plain"\n'
-        media = ("vendora_image_to_model", "vendorb_video_31", "sim_text_to_video")
+        simulated = ("sim_text_to_video", "sim_text_to_image", "sim_image_to_model", "sim_model_to_video")
+        media = ("vendora_image_to_model", "vendorb_video_31", *simulated)
         models = "".join(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in media)
         server = await start(SIMULATOR + "script = {latency = 0.05}\n" + vendor + chat + models)
         program = "\n".join(blocks("docs/client.md", "python"))
@@ -34,6 +36,7 @@ async def test_the_programs_of_the_page(start, tmp_path: Path):
     assert out.count(GREETING) == 2
     assert (tmp_path / "cat.glb").read_bytes()[:4] == b"glTF"
     assert len(saved(tmp_path / "films")) == 2
+    assert saved(tmp_path / "fox") == ["film.mp4"]
     assert len([name for name in saved(tmp_path) if name.startswith("job_")]) == 3
 
 
@@ -41,14 +44,17 @@ def saved(folder: Path) -> list[str]:
     return [path.name for path in folder.iterdir()]
 
 
-@pytest.mark.parametrize("kind", [Client, Job, Output, Batch, Webhooks], ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize(
+    "kind", [Client, Job, Output, Batch, Pipeline, Pipelines, Templates, Webhooks], ids=lambda kind: kind.__name__
+)
 def test_every_method_and_option_is_named(kind):
     inner = ("driver", "calls")
     members = [name for name in vars(kind) if not name.startswith("_") and name not in (*inner, "client")]
     for name in members:
         assert re.search(rf"\b{name}\b", PAGE), name
-    for option in (*inspect.signature(Client).parameters, *inspect.signature(Client.generate).parameters):
-        assert option in ("self", "more", "model", "params") or f"`{option}`" in PAGE, option
+    methods = (Client, Client.generate, Client.pipeline)
+    for option in (name for method in methods for name in inspect.signature(method).parameters):
+        assert option in ("self", "more", "options", "model", "params") or f"`{option}`" in PAGE, option
 
 
 def test_everything_it_exports_is_named_or_described():
@@ -60,6 +66,7 @@ def test_everything_it_exports_is_named_or_described():
         "JobRecord",
         "Model",
         "OutputRecord",
+        "PipelineRecord",
         "Quote",
         "Usage",
         "Webhook",

@@ -167,7 +167,7 @@ def test_json_examples_are_json():
 async def test_the_request_bodies_of_the_docs_are_accepted(server):
     bodies = [json.loads(block) for page in ("docs/api.md", "docs/simulator.md") for block in blocks(page, "json")]
     requests = [body for body in bodies if "model" in body and "input" in body and "object" not in body]
-    generations = [body for body in requests if "params" in body["input"][0]]
+    generations = [body for body in requests if "params" in body["input"][0] and "job_" not in json.dumps(body)]
     assert len(generations) == 2
     for body in generations:
         response = await server.client.post("/model/v1/generation", json=body)

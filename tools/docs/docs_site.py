@@ -31,7 +31,7 @@ def gather() -> None:
     """Every page of the site into one folder, with links that hold there."""
     shutil.rmtree(PAGES, ignore_errors=True)
     for path in sorted(DOCS.rglob("*")):
-        if path.suffix in (".css", ".md", ".png", ".svg", ".webp"):
+        if path.suffix in (".css", ".json", ".md", ".png", ".svg", ".webp"):
             target = PAGES / path.relative_to(DOCS)
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(move_links(path).encode() if path.suffix == ".md" else path.read_bytes())

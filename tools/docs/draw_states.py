@@ -26,6 +26,7 @@ MEANINGS = {
 }
 PHASES = {
     Phase.QUEUED: "waits to be taken up",
+    Phase.WAITING: "waits for outputs of other jobs of its [pipeline](pipelines.md)",
     Phase.THROTTLED: "waits for a seat at the vendor (`max_concurrent`), or the vendor said it is full",
     Phase.FETCHING: "the input's URL is being fetched",
     Phase.DISPATCHING: "the order is being placed; the intent is written before the call",
@@ -65,6 +66,7 @@ BOXES = {
 PATHS: dict[tuple[State, State], tuple[tuple[tuple[int, int], ...], tuple[int, int] | None]] = {
     (State.QUEUED, State.RUNNING): (((145, 190), (325, 190)), None),
     (State.QUEUED, State.CANCELING): (((100, 214), (190, 334)), (120, 290)),
+    (State.QUEUED, State.FAILED): (((130, 214), (675, 244)), (300, 240)),
     (State.QUEUED, State.EXPIRED): (((100, 166), (190, 76)), (134, 122)),
     (State.RUNNING, State.SUCCEEDED): (((445, 178), (675, 108)), (560, 136)),
     (State.RUNNING, State.FAILED): (((445, 196), (675, 228)), (540, 204)),

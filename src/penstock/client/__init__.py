@@ -25,20 +25,27 @@ from penstock.client.errors import (
     NotFoundError,
     PenstockClientError,
     PermissionDeniedError,
+    PipelineFailed,
     ServerError,
     UnexpectedAnswer,
     WaitTimeout,
 )
+from penstock.client.pipelines.references import item, param, step
 from penstock.client.records import (
     Budget,
     Delivery,
     Event,
     FileRecord,
     JobRecord,
+    Lineage,
     Model,
     OutputRecord,
+    PipelineQuote,
+    PipelineRecord,
     Quote,
     Share,
+    StepRecord,
+    Template,
     Usage,
     Webhook,
 )
@@ -47,6 +54,8 @@ if TYPE_CHECKING:
     from penstock.client.async_client import AsyncClient
     from penstock.client.async_job import AsyncBatch, AsyncJob, AsyncOutput
     from penstock.client.notebook import Live
+    from penstock.client.pipelines.async_pipeline import AsyncPipeline
+    from penstock.client.pipelines.sync_pipeline import Pipeline
     from penstock.client.sync_client import Client
     from penstock.client.sync_job import Batch, Job, Output
 
@@ -56,6 +65,7 @@ __all__ = [
     "AsyncClient",
     "AsyncJob",
     "AsyncOutput",
+    "AsyncPipeline",
     "AuthenticationError",
     "BadInput",
     "Batch",
@@ -76,6 +86,7 @@ __all__ = [
     "JobFailed",
     "JobRecord",
     "LimitError",
+    "Lineage",
     "Live",
     "MissingExtra",
     "Model",
@@ -84,13 +95,22 @@ __all__ = [
     "OutputRecord",
     "PenstockClientError",
     "PermissionDeniedError",
+    "Pipeline",
+    "PipelineFailed",
+    "PipelineQuote",
+    "PipelineRecord",
     "Quote",
     "ServerError",
     "Share",
+    "StepRecord",
+    "Template",
     "UnexpectedAnswer",
     "Usage",
     "WaitTimeout",
     "Webhook",
+    "item",
+    "param",
+    "step",
 ]
 
 WHERE = {
@@ -98,11 +118,13 @@ WHERE = {
     "Job": "sync_job",
     "Output": "sync_job",
     "Batch": "sync_job",
+    "Pipeline": "pipelines.sync_pipeline",
     "Live": "notebook",
     "AsyncClient": "async_client",
     "AsyncJob": "async_job",
     "AsyncOutput": "async_job",
     "AsyncBatch": "async_job",
+    "AsyncPipeline": "pipelines.async_pipeline",
 }
 """Names that need the HTTP library. They are loaded on first use, because importing that library is slow."""
 

@@ -8,7 +8,9 @@ from penstock.client.async_job import AsyncBatch, AsyncJob, bind_async_job
 from penstock.client.calls import Calls, GenerationOptions, WebhookCalls, make_calls
 from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
-from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Share, Usage, Webhook
+from penstock.client.pipelines.async_pipeline import AsyncPipeline, AsyncPipelines
+from penstock.client.pipelines.calls import PipelineRequest, Steps
+from penstock.client.records import Delivery, Event, FileRecord, Lineage, Model, Quote, Share, Usage, Webhook
 from penstock.client.transport.async_driver import AsyncDriver
 
 if TYPE_CHECKING:  # an optional package
@@ -40,6 +42,7 @@ class AsyncClient:
             lambda data: bind_async_job(self, data), self._address, retries, patience
         )
         self.webhooks = AsyncWebhooks(self._driver, self._calls)
+        self.pipelines = AsyncPipelines(self, self._driver)
 
     def __repr__(self) -> str:
         return f"AsyncClient({self.base_url!r})"
@@ -111,6 +114,24 @@ class AsyncClient:
         """Return the price of a generation without creating it. Raises InvalidRequestError if it is not valid."""
         return await self._driver.run(self._calls.price(model, [{**(params or {}), **more}]))
 
+    async def pipeline(
+        self,
+        steps: Steps | None = None,
+        *,
+        template: str | None = None,
+        version: int | None = None,
+        params: Mapping[str, Any] | None = None,
+        on_error: str | None = None,
+        **options: Any,
+    ) -> AsyncPipeline:
+        """Start a pipeline and return it at once. The server accepts all of its jobs or none.
+
+        `steps` are by name, or a list; `template` names a stored pipeline instead. `params` are the pipeline's own.
+        Takes the options of `generate`. Raises as `generate` does.
+        """
+        request = PipelineRequest(steps=steps, template=template, version=version, params=params, on_error=on_error)
+        return await self._driver.run(self.pipelines.calls.run(request, GenerationOptions(**options)))
+
     # -- jobs and events
 
     async def job(self, job_id: str) -> AsyncJob:
@@ -151,6 +172,10 @@ class AsyncClient:
     async def rerun(self, job_id: str, **changes: Any) -> AsyncJob:
         """Run a generation again as a new job. Keywords replace params, None removes one."""
         return await (await self.job(job_id)).rerun(**changes)
+
+    async def lineage(self, job_id: str) -> Lineage:
+        """Return the jobs whose outputs led to a job, and those that were made from its outputs."""
+        return await self._driver.run(self._calls.lineage(job_id))
 
     async def delete_job(self, job_id: str) -> None:
         """Delete a finished job with its params, outputs and files. Raises ConflictError while it runs."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
-from penstock.client.records import Bound, Event, JobOutput, JobRecord, Share, read_outputs
+from penstock.client.records import Bound, Event, JobOutput, JobRecord, Lineage, Share, read_outputs
 from penstock.client.sync_job import Content, places, primary
 
 if TYPE_CHECKING:
@@ -84,6 +84,10 @@ class AsyncJob(Bound, JobRecord):
     async def share(self, *, expires_in: float | None = None, include_input: bool = False) -> Share:
         """Create a public link to the outputs, which works for `expires_in` seconds, by default for a week."""
         return await self.client.share(self.id, expires_in=expires_in, include_input=include_input)
+
+    async def lineage(self) -> Lineage:
+        """Return the jobs whose outputs led to this one, and those that were made from its outputs."""
+        return await self.client.lineage(self.id)
 
     async def delete(self) -> None:
         """Delete the finished job with its params, outputs and files."""

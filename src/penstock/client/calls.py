@@ -17,6 +17,7 @@ from penstock.client.records import (
     Event,
     FileRecord,
     JobRecord,
+    Lineage,
     Model,
     Quote,
     Share,
@@ -101,7 +102,7 @@ class Calls(Generic[J]):
 
     def price(self, model: str, inputs: Sequence[Mapping[str, Any]]) -> Flow[Quote]:
         """Return a price quote. Nothing is created or uploaded."""
-        filled = yield from self._fill(model, inputs, _hold_in_place)
+        filled = yield from self._fill(model, inputs, hold_in_place)
         reply = yield from self._post("/model/v1/generation", {"model": model, "input": filled, "dry_run": True})
         return read(Quote, decode(reply))
 
@@ -111,8 +112,7 @@ class Calls(Generic[J]):
 
     def _submit(self, model: str, inputs: Sequence[Mapping[str, Any]], options: GenerationOptions) -> Flow[Any]:
         key = options.key()
-        place = self._place if options.idempotency_key is None else self._place_inline()
-        filled = yield from self._fill(model, inputs, place)
+        filled = yield from self._fill(model, inputs, self.placement(options))
         body = {"model": model, "input": filled, **options.body()}
         answer = decode((yield from self._post("/model/v1/generation", body, **{"idempotency-key": key})))
         if not isinstance(answer, Mapping):
@@ -143,6 +143,10 @@ class Calls(Generic[J]):
             self.file_params[model] = file_inputs.file_params((yield from self.model(model)).params)
         return self.file_params[model]
 
+    def placement(self, options: GenerationOptions) -> file_inputs.Place:
+        """Return how a request sends local files."""
+        return self._place if options.idempotency_key is None else self._place_inline()
+
     def _place(self, upload: Upload) -> Flow[Mapping[str, Any]]:
         return {"file_token": (yield from self._upload(upload)).file_token}
 
@@ -153,7 +157,7 @@ class Calls(Generic[J]):
         def place(upload: Upload) -> Flow[Mapping[str, Any]]:
             nonlocal room
             room -= len(upload.content)
-            return (yield from _hold_in_place(upload) if room >= 0 else self._place(upload))
+            return (yield from hold_in_place(upload) if room >= 0 else self._place(upload))
 
         return place
 
@@ -165,7 +169,7 @@ class Calls(Generic[J]):
 
     def jobs(self, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
         """Emit jobs, newest first, across all pages."""
-        yield from self._pages(waiting.JOBS, limit, filters, self.bind)
+        yield from self.pages(waiting.JOBS, limit, filters, self.bind)
 
     def cancel(self, job_id: str) -> Flow[J]:
         """Request cancellation and return the job. A running job may take a moment to stop."""
@@ -174,6 +178,10 @@ class Calls(Generic[J]):
     def delete_job(self, job_id: str) -> Flow[None]:
         """Delete a finished job."""
         yield from self._call("DELETE", path_to(waiting.JOBS, job_id))
+
+    def lineage(self, job_id: str) -> Flow[Lineage]:
+        """Return the jobs that led to a job, and those made from its outputs."""
+        return self.one(Lineage, "GET", path_to(waiting.JOBS, job_id, "lineage"))
 
     # -- share links
 
@@ -291,11 +299,10 @@ class Calls(Generic[J]):
 
     def many(self, kind: type[R], path: str, limit: int | None, filters: Mapping[str, Any]) -> Flow[None]:
         """Emit the records of a list across all pages."""
-        yield from self._pages(path, limit, filters, lambda each: read(kind, each))
+        yield from self.pages(path, limit, filters, lambda each: read(kind, each))
 
-    def _pages(
-        self, path: str, limit: int | None, filters: Mapping[str, Any], make: Callable[[Any], Any]
-    ) -> Flow[None]:
+    def pages(self, path: str, limit: int | None, filters: Mapping[str, Any], make: Callable[[Any], Any]) -> Flow[None]:
+        """Emit the elements of a list across all pages, each made by `make`."""
         cursor, left = None, limit
         while left is None or left > 0:
             query = given({**filters, "cursor": cursor, "limit": 100 if left is None else min(left, 100)})
@@ -391,6 +398,7 @@ def _query_items(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, value
 
 
-def _hold_in_place(upload: Upload) -> Flow[Mapping[str, Any]]:
+def hold_in_place(upload: Upload) -> Flow[Mapping[str, Any]]:
+    """Return the file as a data URI, without an upload."""
     return {"url": file_inputs.as_data_uri(upload)}
     yield

@@ -17,6 +17,7 @@ PenstockClientError
 ├── JobFailed                   the job is over and has no result
 │   ├── JobCanceled
 │   └── JobExpired
+├── PipelineFailed              the pipeline failed or was canceled
 ├── DownloadFailed              the bytes received are not those of the output
 ├── BadInput                    an argument that cannot be sent
 └── MissingExtra                an optional package is not installed
@@ -30,7 +31,7 @@ from typing import TYPE_CHECKING, Any, cast
 from penstock.client.transport.steps import Reply
 
 if TYPE_CHECKING:  # records raise these errors themselves
-    from penstock.client.records import JobRecord
+    from penstock.client.records import Awaited, JobRecord, PipelineRecord
 
 
 class PenstockClientError(Exception):
@@ -198,11 +199,16 @@ class UnexpectedAnswer(PenstockClientError):
 
 
 class WaitTimeout(PenstockClientError, TimeoutError):
-    """The job was not done in time. It continues. `job` is its last known record."""
+    """The job or pipeline was not done in time. It continues. `record` is its last known state; `job` too, of a job."""
 
-    def __init__(self, message: str, job: "JobRecord") -> None:
+    def __init__(self, message: str, record: "Awaited") -> None:
         super().__init__(message)
-        self.job = job
+        self.record = record
+
+    @property
+    def job(self) -> "JobRecord":
+        """The job's last known state. It is `record`, for programs that wait for jobs only."""
+        return cast("JobRecord", self.record)
 
 
 class JobFailed(DescribedError):
@@ -227,6 +233,17 @@ class JobExpired(JobFailed):
 def job_failure(job: "JobRecord") -> JobFailed:
     """Return the exception for a job that ended without a result."""
     return {"canceled": JobCanceled, "expired": JobExpired}.get(job.status, JobFailed)(job)
+
+
+class PipelineFailed(DescribedError):
+    """The pipeline failed or was canceled. `pipeline` is its record, `steps` the names of the steps that failed."""
+
+    def __init__(self, pipeline: "PipelineRecord") -> None:
+        known: Mapping[str, Any] = {} if pipeline.error is None else pipeline.error.raw
+        why = ErrorFields(known).text("message") or f"It ended as {pipeline.status}."
+        super().__init__(f"{pipeline.id}: {why}", known)
+        self.pipeline = pipeline
+        self.steps: tuple[str, ...] = () if pipeline.error is None else pipeline.error.steps
 
 
 class DownloadFailed(PenstockClientError):

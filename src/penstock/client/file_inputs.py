@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 from penstock.client.errors import BadInput
+from penstock.client.pipelines.references import Reference
 from penstock.client.records import FileRecord, JobOutput, JobRecord
 from penstock.client.transport.steps import Flow, Upload, Work
 
@@ -32,7 +33,14 @@ Place = Callable[[Upload], Flow[Mapping[str, Any]]]
 def has_text(name: str, value: Any) -> bool:
     """Return whether a param may give files as strings, so that the model's schema has to be read."""
     texts = cast("list[Any]", value) if isinstance(value, list | tuple) else [value]
-    return name in NAMES - {FILE_PARAM} and any(isinstance(each, str | Mapping) for each in texts)
+    return name in NAMES - {FILE_PARAM} and any(
+        isinstance(each, str | Mapping) and not is_reference(each) for each in texts
+    )
+
+
+def is_reference(value: Any) -> bool:
+    """Return whether this is a reference within a pipeline, written as the API's own object."""
+    return isinstance(value, Mapping) and bool({"step", "param", "item"} & {*cast("Mapping[str, Any]", value)})
 
 
 def file_params(schema: Mapping[str, Any]) -> frozenset[str]:
@@ -57,7 +65,7 @@ def fill_in(value: Any, name: str, place: Place, *, is_file: bool = False) -> Fl
     """
     if isinstance(value, FileRecord):
         return {"file_token": value.file_token}
-    if isinstance(value, JobOutput):
+    if isinstance(value, JobOutput | Reference):
         return value.as_input()
     if isinstance(value, JobRecord):
         return {"job": value.id}

@@ -1,7 +1,7 @@
-"""HTML of jobs and outputs for notebooks. It is self-contained, holds no key and sends no request."""
+"""HTML of jobs, pipelines and outputs for notebooks. It is self-contained, holds no key and sends no request."""
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import import_module
@@ -10,12 +10,12 @@ from string import Template
 from typing import Any, Final
 
 from penstock.client.errors import MissingExtra, PenstockClientError
-from penstock.client.records import JobRecord, OutputRecord
+from penstock.client.records import Cost, JobRecord, OutputRecord, PipelineRecord, StepRecord
 
 LARGEST: Final = 32 << 20
 """Maximum bytes shown in a notebook. Larger outputs are only described."""
 COLORS: Final = {"succeeded": "#2e7d32", "failed": "#c62828", "expired": "#c62828", "canceled": "#757575"}
-COLUMNS: Final = ("job", "model", "status", "progress", "cost")
+COLUMNS: Final = ("model", "status", "progress", "cost")
 PAGE: Final = Template(
     "<!doctype html><meta charset='utf-8'><meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; "
     "script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src blob: data:\">"
@@ -35,7 +35,7 @@ class View:
 
 
 class Live:
-    """Live table of jobs in a notebook. Pass it as `progress` when you wait for a job or a batch."""
+    """Live table of jobs in a notebook. Pass it as `progress` when you wait for a job, a batch or a pipeline."""
 
     def __init__(self) -> None:
         try:
@@ -44,9 +44,12 @@ class Live:
             raise MissingExtra("IPython is not installed: `Live` works in notebooks only.") from None
         self._handle: Any = None
 
-    def __call__(self, jobs: JobRecord | Sequence[JobRecord]) -> None:
+    def __call__(self, current: JobRecord | PipelineRecord | Sequence[JobRecord]) -> None:
         """Replace the table by one of the current records."""
-        table = View(show_jobs([jobs] if isinstance(jobs, JobRecord) else jobs))
+        if isinstance(current, PipelineRecord):
+            table = View(show_pipeline(current))
+        else:
+            table = View(show_jobs([current] if isinstance(current, JobRecord) else current))
         if self._handle is None:
             self._handle = self._display.display(table, display_id=True)
         else:
@@ -91,34 +94,88 @@ def embed(output: OutputRecord, content: bytes) -> str:
 
 def show_jobs(jobs: Sequence[JobRecord]) -> str:
     """Return an HTML table of jobs and their progress."""
-    head = "".join(f"<th style='text-align:left'>{name}</th>" for name in COLUMNS)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(map(_row, jobs))}</tbody></table>"
+    return _table("job", [_describe_job(job) for job in jobs])
 
 
-def _row(job: JobRecord) -> str:
-    color = COLORS.get(job.status, "#1565c0")
-    share = round(job.progress * 100)
-    bar = (
-        f"<div style='width:12em;background:#ddd;border-radius:3px'><div style='width:{share}%;height:.8em;"
-        f"background:{color};border-radius:3px'></div></div>"
+def show_pipeline(pipeline: PipelineRecord) -> str:
+    """Return an HTML table of a pipeline's steps and their progress, and of the whole."""
+    state, progress, cost = pipeline.status, pipeline.progress, pipeline.cost
+    total = _Line(name=pipeline.id, state=state, status=state, progress=progress, cost=cost)
+    return _table("step", [*map(_describe_step, pipeline.steps.values()), total])
+
+
+def _table(first: str, lines: "Iterable[_Line]") -> str:
+    head = "".join(f"<th style='text-align:left'>{name}</th>" for name in (first, *COLUMNS))
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(line.html() for line in lines)}</tbody></table>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Line:
+    """What a row of a table shows."""
+
+    name: str
+    model: str = ""
+    state: str
+    """The state, which gives the color."""
+    status: str
+    progress: float
+    rest: str = ""
+    cost: Cost | None
+    troubles: Sequence[str] = ()
+
+    def html(self) -> str:
+        """Return the row."""
+        color = COLORS.get(self.state, "#1565c0")
+        share = round(self.progress * 100)
+        bar = (
+            f"<div style='width:12em;background:#ddd;border-radius:3px'><div style='width:{share}%;height:.8em;"
+            f"background:{color};border-radius:3px'></div></div>"
+        )
+        cells = (
+            f"<code>{escape(self.name)}</code>",
+            escape(self.model),
+            f"<span style='color:{color}'>{escape(self.status)}</span>"
+            + "".join(f"<br>{escape(trouble)}" for trouble in self.troubles),
+            f"{bar}{share}%{self.rest}",
+            escape(format_cost(self.cost)),
+        )
+        return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
+
+
+def _describe_job(job: JobRecord) -> _Line:
+    return _Line(
+        name=job.id,
+        model=job.model,
+        state=job.status,
+        status=job.status if job.done else f"{job.status}: {job.phase}",
+        progress=job.progress,
+        rest="" if job.done or job.eta_seconds is None else f" {job.eta_seconds:.0f} s left",
+        cost=job.cost,
+        troubles=_troubles(job),
     )
-    status = escape(job.status if job.done else f"{job.status}: {job.phase}")
-    eta = "" if job.done or job.eta_seconds is None else f" {job.eta_seconds:.0f} s left"
-    trouble = "" if job.error is None else f"<br>{escape(job.error.message)}"
-    cells = (
-        f"<code>{escape(job.id)}</code>",
-        escape(job.model),
-        f"<span style='color:{color}'>{status}</span>{trouble}",
-        f"{bar}{share}%{eta}",
-        escape(format_cost(job)),
+
+
+def _describe_step(step: StepRecord) -> _Line:
+    count = f" ({len(step.job_ids)} jobs)" if step.is_fan_out else ""
+    return _Line(
+        name=step.name,
+        model=step.model,
+        state=step.status,
+        status=step.status + count,
+        progress=step.progress,
+        cost=step.jobs[0].cost if len(step.jobs) == 1 else None,
+        troubles=_troubles(*step.jobs),
     )
-    return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 
-def format_cost(job: JobRecord) -> str:
-    """Return the cost, or the maximum cost of an unfinished job. It is empty if unknown."""
-    if job.cost is None:
+def _troubles(*jobs: JobRecord) -> list[str]:
+    return [job.error.message for job in jobs if job.error is not None]
+
+
+def format_cost(cost: Cost | None) -> str:
+    """Return the cost, or the maximum cost while it is not final. It is empty if unknown."""
+    if cost is None:
         return ""
-    if job.cost.final is not None:
-        return f"{job.cost.final} {job.cost.currency}"
-    return "" if job.cost.estimated is None else f"up to {job.cost.estimated} {job.cost.currency}"
+    if cost.final is not None:
+        return f"{cost.final} {cost.currency}"
+    return "" if cost.estimated is None else f"up to {cost.estimated} {cost.currency}"

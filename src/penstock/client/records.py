@@ -1,6 +1,6 @@
-"""Records of the API: jobs, events, files, models, quotes, usage, webhooks, share links."""
+"""Records of the API: jobs, pipelines, events, files, models, quotes, usage, webhooks, share links."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
@@ -41,6 +41,15 @@ class Cost(Record):
     estimated: Decimal | None = amount()
     final: Decimal | None = amount()
     currency: str = "USD"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TypicalSeconds(Record):
+    """Typical duration in seconds. Half of the jobs are faster than `p50`, nine in ten than `p90`."""
+
+    p50: float = 0.0
+    p90: float = 0.0
+    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,18 +144,32 @@ class JobOutput(Bound, OutputRecord):
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobRecord(Record):
-    """One generation as an immutable snapshot. Loop on `done`."""
+class Awaited(Record):
+    """An object that one can wait for. Loop on `done`."""
 
     id: str = ""
-    model: str = ""
     status: str = ""
     done: bool = False
-    phase: str = ""
     progress: float = 0.0
+    poll_after_ms: int | None = None
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    @property
+    def succeeded(self) -> bool:
+        """Return whether it is done and has its outputs."""
+        return self.status == "succeeded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord(Awaited):
+    """One generation as an immutable snapshot. Loop on `done`."""
+
+    model: str = ""
+    phase: str = ""
     queue_position: int | None = None
     eta_seconds: float | None = None
-    poll_after_ms: int | None = None
     created_at: datetime | None = moment()
     started_at: datetime | None = moment()
     finished_at: datetime | None = moment()
@@ -164,18 +187,14 @@ class JobRecord(Record):
     metadata: Mapping[str, str] = pairs()
     batch_id: str | None = None
     parents: tuple[str, ...] = several()
+    pipeline_id: str | None = None
+    step: str | None = None
     request_id: str = ""
 
-    def __hash__(self) -> int:
-        return hash(self.id)
+    __hash__ = Awaited.__hash__
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.id} {self.model} {self.status} {self.progress:.0%}>"
-
-    @property
-    def succeeded(self) -> bool:
-        """Return whether the job is done and has its outputs."""
-        return self.status == "succeeded"
 
 
 OutputT = TypeVar("OutputT", bound=JobOutput)
@@ -221,12 +240,151 @@ def _given_file(job_id: str, name: str, data: Mapping[str, Any]) -> dict[str, An
     return given | {name: data[name] for name in BESIDE_SOURCE if name in data}
 
 
-# -- besides jobs
+# -- pipelines
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRecord(Record):
+    """One step of a pipeline. It has one job, or one for each element of `for_each`."""
+
+    name: str = ""
+    model: str = ""
+    status: str = ""
+    progress: float = 0.0
+    needs: tuple[str, ...] = several()
+    is_fan_out: bool = False
+    on_error: str = ""
+    job_ids: tuple[str, ...] = several()
+    jobs: tuple[JobRecord, ...] = many(JobRecord)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineError(Record):
+    """Cause of a pipeline's failure: the steps and jobs that failed, with the code of the first."""
+
+    message: str = ""
+    code: str | None = None
+    steps: tuple[str, ...] = several()
+    job_ids: tuple[str, ...] = several()
+    retryable: bool | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineRecord(Awaited):
+    """Jobs that were accepted together, as an immutable snapshot. `steps` are by name, in the order of their needs."""
+
+    steps: Mapping[str, StepRecord] = field(default_factory=dict[str, StepRecord])
+    params: Mapping[str, Any] = pairs()
+    given: Mapping[str, Any] = pairs()
+    on_error: str = ""
+    template: str | None = None
+    version: int | None = None
+    retry_of: str | None = None
+    created_at: datetime | None = moment()
+    finished_at: datetime | None = moment()
+    expires_at: datetime | None = moment()
+    error: PipelineError | None = one(PipelineError)
+    cost: Cost | None = one(Cost)
+    client_ref: str | None = None
+    metadata: Mapping[str, str] = pairs()
+    request_id: str = ""
+
+    __hash__ = Awaited.__hash__
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id} {self.status} {self.progress:.0%}>"
+
+
+StepT = TypeVar("StepT", bound=StepRecord)
+
+
+def read_steps(kind: type[StepT], data: Any, bind: Callable[[Any], JobRecord]) -> dict[str, StepT]:
+    """Return the steps in a pipeline's answer by name, with their jobs made by `bind`; none if it is no record."""
+    record = cast("Mapping[str, Any]", data) if isinstance(data, Mapping) else dict[str, Any]()
+    found: Any = record.get("steps")
+    steps = [
+        read(kind, step, jobs=tuple(bind(job) for job in step.get("jobs") or ()))
+        for step in (cast("list[Any]", found) if isinstance(found, list) else [])
+    ]
+    return {step.name: step for step in steps}
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepQuote(Record):
+    """Highest cost and typical duration of one step."""
+
+    name: str = ""
+    model: str = ""
+    jobs: int = 0
+    needs: tuple[str, ...] = several()
+    cost: Cost | None = one(Cost)
+    expected_seconds: TypicalSeconds | None = one(TypicalSeconds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineQuote(Record):
+    """Result of a dry run of a pipeline. `expected_seconds` is that of its slowest chain of steps."""
+
+    valid: bool = False
+    jobs: int = 0
+    steps: tuple[StepQuote, ...] = many(StepQuote)
+    cost: Cost | None = one(Cost)
+    budget_left: Decimal | None = amount()
+    expected_seconds: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Template(Record):
+    """One version of a stored pipeline."""
+
+    name: str = ""
+    version: int = 0
+    created_at: datetime | None = moment()
+    description: str | None = None
+    steps: tuple[Mapping[str, Any], ...] = several()
+    on_error: str = ""
+    params: Mapping[str, Any] = pairs()
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineageLink(Record):
+    """An output of `parent` that `child` took as `param`. `distance` counts the links from the job in question."""
+
+    parent: str = ""
+    child: str = ""
+    param: str = ""
+    output: str | None = None
+    distance: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class LineageJob(Record):
+    """A job of a lineage."""
+
+    id: str = ""
+    model: str = ""
+    status: str = ""
+    step: str | None = None
+    pipeline_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lineage(Record):
+    """The jobs whose outputs led to a job, and those that were made from its outputs."""
+
+    job: str = ""
+    parents: tuple[LineageLink, ...] = many(LineageLink)
+    children: tuple[LineageLink, ...] = many(LineageLink)
+    jobs: tuple[LineageJob, ...] = many(LineageJob)
+    truncated: bool = False
+
+
+# -- besides jobs and pipelines
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event(Record):
-    """An event. `job` is the job at that time, or None for a budget's event."""
+    """An event. `job` or `pipeline` is its record at that time; a budget's event has neither."""
 
     type: str = ""
     id: str = ""
@@ -238,6 +396,15 @@ class Event(Record):
     def job(self) -> JobRecord | None:
         """The job at the time of the event, or None."""
         return read(JobRecord, self.data) if self.data.get("object") == "generation.job" else None
+
+    @property
+    def pipeline(self) -> PipelineRecord | None:
+        """The pipeline at the time of the event, without its jobs, or None."""
+        if self.data.get("object") != "pipeline":
+            return None
+        return read(
+            PipelineRecord, self.data, steps=read_steps(StepRecord, self.data, lambda job: read(JobRecord, job))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -255,15 +422,6 @@ class FileRecord(Record):
     name: str | None = None
     created_at: datetime | None = moment()
     expires_at: datetime | None = moment()
-
-
-@dataclass(frozen=True, kw_only=True)
-class TypicalSeconds(Record):
-    """Typical duration in seconds. Half of the jobs are faster than `p50`, nine in ten than `p90`."""
-
-    p50: float = 0.0
-    p90: float = 0.0
-    jobs: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

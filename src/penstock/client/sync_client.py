@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Self
 from penstock.client.calls import Calls, GenerationOptions, WebhookCalls, make_calls
 from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
-from penstock.client.records import Delivery, Event, FileRecord, Model, Quote, Share, Usage, Webhook
+from penstock.client.pipelines.calls import PipelineRequest, Steps
+from penstock.client.pipelines.sync_pipeline import Pipeline, Pipelines
+from penstock.client.records import Delivery, Event, FileRecord, Lineage, Model, Quote, Share, Usage, Webhook
 from penstock.client.sync_job import Batch, Job, bind_job
 from penstock.client.transport.sync_driver import SyncDriver
 
@@ -38,6 +40,7 @@ class Client:
         self._driver = SyncDriver(self._address)
         self._calls: Calls[Job] = make_calls(lambda data: bind_job(self, data), self._address, retries, patience)
         self.webhooks = Webhooks(self._driver, self._calls)
+        self.pipelines = Pipelines(self, self._driver)
 
     def __repr__(self) -> str:
         return f"Client({self.base_url!r})"
@@ -109,6 +112,24 @@ class Client:
         """Return the price of a generation without creating it. Raises InvalidRequestError if it is not valid."""
         return self._driver.run(self._calls.price(model, [{**(params or {}), **more}]))
 
+    def pipeline(
+        self,
+        steps: Steps | None = None,
+        *,
+        template: str | None = None,
+        version: int | None = None,
+        params: Mapping[str, Any] | None = None,
+        on_error: str | None = None,
+        **options: Any,
+    ) -> Pipeline:
+        """Start a pipeline and return it at once. The server accepts all of its jobs or none.
+
+        `steps` are by name, or a list; `template` names a stored pipeline instead. `params` are the pipeline's own.
+        Takes the options of `generate`. Raises as `generate` does.
+        """
+        request = PipelineRequest(steps=steps, template=template, version=version, params=params, on_error=on_error)
+        return self._driver.run(self.pipelines.calls.run(request, GenerationOptions(**options)))
+
     # -- jobs and events
 
     def job(self, job_id: str) -> Job:
@@ -149,6 +170,10 @@ class Client:
     def rerun(self, job_id: str, **changes: Any) -> Job:
         """Run a generation again as a new job. Keywords replace params, None removes one."""
         return self.job(job_id).rerun(**changes)
+
+    def lineage(self, job_id: str) -> Lineage:
+        """Return the jobs whose outputs led to a job, and those that were made from its outputs."""
+        return self._driver.run(self._calls.lineage(job_id))
 
     def delete_job(self, job_id: str) -> None:
         """Delete a finished job with its params, outputs and files. Raises ConflictError while it runs."""

@@ -10,7 +10,7 @@ from penstock.client import downloads, notebook
 from penstock.client.calls import GenerationOptions
 from penstock.client.decoding import read
 from penstock.client.errors import BadInput, job_failure
-from penstock.client.records import Bound, Event, JobOutput, JobRecord, Share, read_outputs
+from penstock.client.records import Bound, Event, JobOutput, JobRecord, Lineage, Share, read_outputs
 
 if TYPE_CHECKING:
     from penstock.client.sync_client import Client
@@ -87,6 +87,10 @@ class Job(Bound, JobRecord):
     def share(self, *, expires_in: float | None = None, include_input: bool = False) -> Share:
         """Create a public link to the outputs, which works for `expires_in` seconds, by default for a week."""
         return self.client.share(self.id, expires_in=expires_in, include_input=include_input)
+
+    def lineage(self) -> Lineage:
+        """Return the jobs whose outputs led to this one, and those that were made from its outputs."""
+        return self.client.lineage(self.id)
 
     def delete(self) -> None:
         """Delete the finished job with its params, outputs and files."""

@@ -13,14 +13,16 @@ from typing import Any, Final, Generic, TypeVar
 from penstock.client.config import path_to
 from penstock.client.decoding import decode, read
 from penstock.client.errors import ApiError, ConnectionFailed, LimitError, ServerError, UnexpectedAnswer, WaitTimeout
-from penstock.client.records import Event, JobRecord
+from penstock.client.records import Awaited, Event
 from penstock.client.transport.retries import Policy, attempt, backoff_seconds, send
 from penstock.client.transport.sse import EventLines
 from penstock.client.transport.steps import Close, Emit, Flow, Notify, Open, Pause, Read, Request
 
-J = TypeVar("J", bound=JobRecord)
+A = TypeVar("A", bound=Awaited)
 
 JOBS: Final = "/api/v1/jobs"
+PIPELINES: Final = "/api/v1/pipelines"
+PIPELINE_ENDINGS: Final = frozenset({"pipeline.succeeded", "pipeline.failed", "pipeline.canceled"})
 LONGEST_HOLD: Final = 30
 USUAL_POLL: Final = 1.0
 FIRST_POLL_MS: Final = 500
@@ -33,14 +35,15 @@ IDLE_TIMEOUT_SECONDS: Final = 45.0
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting(Generic[J]):
-    """Waiting for the jobs of one client. `seats` limits the connections used by long polling."""
+class Waiting(Generic[A]):
+    """Waiting for the jobs or pipelines of one client. `seats` limits the connections used by long polling."""
 
-    bind: Callable[[Any], J]
+    bind: Callable[[Any], A]
     policy: Policy
     seats: Semaphore
+    path: str = JOBS
 
-    def for_one(self, job: J, timeout: float | None, notify: Callable[[J], object] | None) -> Flow[J]:
+    def for_one(self, job: A, timeout: float | None, notify: Callable[[A], object] | None) -> Flow[A]:
         """Return the job once it is done. `notify` gets each record, at the server's polling pace."""
         end = _end(timeout)
         if notify is not None:
@@ -56,8 +59,8 @@ class Waiting(Generic[J]):
         return job
 
     def for_all(
-        self, jobs: Sequence[J], timeout: float | None, notify: Callable[[Sequence[J]], object] | None
-    ) -> Flow[tuple[J, ...]]:
+        self, jobs: Sequence[A], timeout: float | None, notify: Callable[[Sequence[A]], object] | None
+    ) -> Flow[tuple[A, ...]]:
         """Return all jobs once they are done. `notify` gets all records after each round."""
         end = _end(timeout)
         latest = {job.id: job for job in jobs}
@@ -78,7 +81,7 @@ class Waiting(Generic[J]):
             yield Notify(partial(notify, done))
         return done
 
-    def _look(self, job: J, end: float, *, hurried: bool) -> Flow[J]:
+    def _look(self, job: A, end: float, *, hurried: bool) -> Flow[A]:
         """Poll once. Return at once if the job is done, else after the polling interval."""
         pace = USUAL_POLL if job.poll_after_ms is None else job.poll_after_ms / 1000
         asked = time.monotonic()
@@ -99,13 +102,13 @@ class Waiting(Generic[J]):
             if seated:
                 self.seats.release()
 
-    def _ask(self, job: J, end: float, hold: int = 0) -> Flow[J]:
+    def _ask(self, job: A, end: float, hold: int = 0) -> Flow[A]:
         """Fetch the job. Raise WaitTimeout if the server is unavailable or throttles until the deadline."""
         left = end - time.monotonic()
         held = max(0, int(min(hold, left - WAY_SECONDS)))
         request = Request(
             method="GET",
-            path=path_to(JOBS, job.id),
+            path=path_to(self.path, job.id),
             query={"wait": held} if held else {},
             read_seconds=held + self.policy.timeout,
         )
@@ -130,6 +133,12 @@ def _end(timeout: float | None) -> float:
 def follow_job(job_id: str, policy: Policy, after: str | None) -> Flow[None]:
     """Emit a job's events until it is done, from the first or after an event id."""
     yield from _follow(path_to(JOBS, job_id, "events"), policy, after, lambda event: bool(event.data.get("done")))
+
+
+def follow_pipeline(pipeline_id: str, policy: Policy, after: str | None) -> Flow[None]:
+    """Emit the events of a pipeline and of its jobs until its end, from the first or after an event id."""
+    path = path_to(PIPELINES, pipeline_id, "events")
+    yield from _follow(path, policy, after, lambda event: event.type in PIPELINE_ENDINGS)
 
 
 def follow_account(policy: Policy, after: str | None) -> Flow[None]:

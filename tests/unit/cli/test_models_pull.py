@@ -175,7 +175,7 @@ def test_doctor_tells_which_weights_are_missing_and_the_command(shell: Shell, fo
     shell.configure("server.port = 0")
     told = shell("doctor").stdout
     assert "ok   engines" in told
-    assert f"warn weights: {folder} lacks {', '.join(NAMES)} (165 MB)" in told
+    assert f"warn weights: {folder} lacks {', '.join(NAMES)} (244 MB)" in told
     assert "→ Download them: penstock models pull" in told
 
 

@@ -357,7 +357,7 @@ def test_the_largest_that_a_schema_allows(field, bound):
 
 def test_what_the_catalogue_says_of_the_most_there_may_be():
     assert text_to_video.MODELS[0].largest(("durationSeconds",)) == 8
-    assert simulated.MODELS[0].largest(("face_limit",)) == image_to_model.MAX_FACES
+    assert simulated.MODELS[1].largest(("face_limit",)) == image_to_model.MAX_FACES
     for version, most in image_to_model.MAX_FACES_BY_VERSION.items():
         assert image_to_model.MODELS[0].most_faces({"model_version": version}) == most
 
@@ -453,6 +453,8 @@ def test_a_part_that_is_not_said_costs_as_the_part_it_belongs_to():
         "output_per_million": "2.00",
         "reasoning_per_million": "2.00",
         "per_request": "0.01",
+        "per_million_characters": "0.00",
+        "per_minute": "0.00",
         "currency": "USD",
     }
     assert price.word() == "USD 1.00 in, 2.00 out, per million tokens + 0.01 per request"

@@ -61,7 +61,7 @@ def test_every_file_of_the_manifest_is_pinned(weight: Weight):
     assert re.fullmatch(r"[0-9a-f]{64}", weight.sha256)
     assert re.fullmatch(r"[0-9]+(\.[0-9]+)+", weight.version)
     assert weight.bytes > 0
-    assert (weight.needed_by, weight.registry) in product(("chat", "3d", "video"), ("pypi", "npm"))
+    assert (weight.needed_by, weight.registry) in product(("chat", "3d", "video", "audio"), ("pypi", "npm"))
     assert not weight.member.startswith("/")
     assert all((weight.title, weight.package, weight.licence))
 

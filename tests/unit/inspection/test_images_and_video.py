@@ -178,7 +178,7 @@ def test_a_picture_may_be_small_and_a_broken_one_is_bad_output(place):
     place.write_bytes(draw("PNG", (8, 8)))
     assert inspect_picture(str(place)) == ImageFacts("image/png", 8, 8)
     place.write_bytes(make_preview(1)[:-100])
-    with pytest.raises(BadOutput, match=r"preview is unusable.*damaged"):
+    with pytest.raises(BadOutput, match=r"picture is unusable.*damaged"):
         inspect_picture(str(place))
     place.write_bytes(b"<html>gone</html>")
     with pytest.raises(BadOutput, match="not a JPEG, PNG or WebP"):

@@ -230,7 +230,8 @@ from penstock_engines.studio import child
 from walls import try_walls
 
 folder = Path(sys.argv[1])
-errand = {"weights": str(folder / "weights"), "picture": str(folder / "picture"), "folder": str(folder / "made")}
+inputs = {"file": str(folder / "picture")}
+errand = {"weights": str(folder / "weights"), "inputs": inputs, "folder": str(folder / "made")}
 child._confine(errand, sandbox.survey())
 print((folder / "picture").read_text(), (folder / "weights" / "linked").read_text())
 (folder / "made" / "model.glb").write_text("made")

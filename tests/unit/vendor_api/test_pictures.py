@@ -10,11 +10,11 @@ from penstock.catalog.model import Expectation
 from penstock.catalog.text_to_image import RATIOS, TextToImageParams
 from penstock.vendor_api.generation import Order
 from penstock.vendor_api.pictures import (
+    ParamTerm,
     PictureOrder,
     PictureTerms,
     PixelTerms,
     RatioTerms,
-    Term,
     ask_picture,
     find_pixels,
     find_ratio,
@@ -61,7 +61,11 @@ def test_the_nearest_ratio_is_as_near_from_both_sides(width, height):
 def test_plain_params_have_the_vendors_names_and_words():
     terms = PictureTerms(
         vendor="Acme",
-        terms={"prompt": Term("text"), "n": Term("count"), "output_format": Term("type", {"jpeg": "jpg"})},
+        terms={
+            "prompt": ParamTerm("text"),
+            "n": ParamTerm("count"),
+            "output_format": ParamTerm("type", {"jpeg": "jpg"}),
+        },
         most=4,
         fixed={"safe": True},
     )
@@ -72,7 +76,7 @@ def test_plain_params_have_the_vendors_names_and_words():
 
 
 def test_every_loss_is_reported_once():
-    terms = PictureTerms(vendor="Acme", terms={"prompt": Term("prompt"), "n": Term("n")}, most=2)
+    terms = PictureTerms(vendor="Acme", terms={"prompt": ParamTerm("prompt"), "n": ParamTerm("n")}, most=2)
     asked = ask(terms, n=5, seed=7, quality="high", background="transparent", output_format="webp", size="64x64")
     assert [warning.split(" ", 1)[0] for warning in asked.warnings] == [
         *("`n`", "`seed`", "`output_format`", "`background`", "`quality`", "`size`"),
@@ -95,8 +99,8 @@ def test_every_loss_is_reported_once():
     ],
 )
 def test_sizes_by_ratio(params, fields, warnings):
-    size = RatioTerms("ratio", ("1:1", "16:9"), Term("scale", {"2K": "two"}))
-    asked = ask(PictureTerms(vendor="Acme", terms={"prompt": Term("prompt")}, size=size), **params)
+    size = RatioTerms("ratio", ("1:1", "16:9"), ParamTerm("scale", {"2K": "two"}))
+    asked = ask(PictureTerms(vendor="Acme", terms={"prompt": ParamTerm("prompt")}, size=size), **params)
     assert asked.body == {"prompt": "a fox", **fields}
     assert len(asked.warnings) == warnings, asked.warnings
 
@@ -104,7 +108,7 @@ def test_sizes_by_ratio(params, fields, warnings):
 @given(ratio=some.sampled_from(RATIOS), resolution=some.sampled_from(["512", "1K", "2K", "4K"]))
 def test_an_operation_keeps_the_expected_result(ratio, resolution):
     asked = ask(
-        PictureTerms(vendor="Acme", terms={"prompt": Term("prompt")}, size=STRICT),
+        PictureTerms(vendor="Acme", terms={"prompt": ParamTerm("prompt")}, size=STRICT),
         aspect_ratio=ratio,
         resolution=resolution,
     )

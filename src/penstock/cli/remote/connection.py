@@ -158,13 +158,23 @@ def complete_jobs(incomplete: str) -> list[str]:
     return [name for name in _ask_quickly("/api/v1/jobs?limit=50") if name.startswith(incomplete)]
 
 
+def complete_pipelines(incomplete: str) -> list[str]:
+    """Return matching ids of recent pipelines, if the server answers quickly."""
+    return [name for name in _ask_quickly("/api/v1/pipelines?limit=50") if name.startswith(incomplete)]
+
+
+def complete_templates(incomplete: str) -> list[str]:
+    """Return matching names of templates, if the server answers quickly."""
+    return [name for name in _ask_quickly("/api/v1/pipelines/templates", "name") if name.startswith(incomplete)]
+
+
 def complete_shares(incomplete: str) -> list[str]:
     """Return matching ids of share links, if the server answers quickly."""
     return [name for name in _ask_quickly("/api/v1/shares?limit=50") if name.startswith(incomplete)]
 
 
-def _ask_quickly(path: str) -> list[str]:
-    """Return the ids of a list within `QUICK_SECONDS`, or none."""
+def _ask_quickly(path: str, field: str = "id") -> list[str]:
+    """Return the ids of a list, or another field, within `QUICK_SECONDS`, or none."""
     from http.client import HTTPException
     from urllib.request import Request
 
@@ -176,7 +186,7 @@ def _ask_quickly(path: str) -> list[str]:
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
         with _opener(address).open(request, timeout=QUICK_SECONDS) as reply:
             page: Mapping[str, Any] = json.load(reply)
-        return [str(each["id"]) for each in page["data"]]
+        return [str(each[field]) for each in page["data"]]
     except (BadInput, OSError, HTTPException, ValueError, KeyError, TypeError):
         return []
 

@@ -12,15 +12,30 @@ from penstock.cli.printing import print_json, shape_error
 if TYPE_CHECKING:  # loaded inside the functions: `--help` answers at once
     from penstock.client import PenstockClientError
     from penstock.client.errors import DescribedError
+    from penstock.client.records import Awaited
 
-PARAM: Final = re.compile(r"^input\.\d+\.params\.(?P<name>[^:\s]+)(: )?")
-"""Where a request has a param that the command line writes as `name=value`."""
-OPTIONS: Final = {"status": "--status", "model": "MODEL", "client_ref": "--client-ref", "file": "--file"}
+PARAM: Final = re.compile(r"^(input|steps)\.\d+\.(params\.)?(?P<name>[^:\s]+)(: )?")
+"""Where a request has a param that the command line writes as `name=value`, or a field of a pipeline's step."""
+OPTIONS: Final = {
+    "status": "--status",
+    "model": "MODEL",
+    "client_ref": "--client-ref",
+    "file": "--file",
+    "template": "--template",
+    "version": "--template-version",
+    "from": "--from",
+}
+GIVEN_BELOW: Final = "Give it in the pipeline's own `params`."
+"""The server's words for a missing param of a pipeline."""
 ADVICE: Final = {
     "model_not_found": "`penstock models list` shows the models on offer.",
     "job_not_found": "`penstock jobs list` shows your jobs.",
     "share_not_found": "`penstock shares list` shows the links that work.",
     "too_many_shares": "`penstock shares revoke ID` ends one.",
+    "pipeline_not_found": "`penstock pipeline list` shows your pipelines.",
+    "pipeline_not_finished": "`penstock pipeline cancel ID` ends it.",
+    "template_not_found": "`penstock pipeline templates list` shows your templates.",
+    "too_many_templates": "`penstock pipeline templates delete NAME` removes one.",
     "webhook_not_found": "`penstock webhooks list` shows your webhooks.",
     "file_not_found": "Upload it again: --file PATH.",
 }
@@ -50,10 +65,20 @@ class Code(IntEnum):
 
 def code_of(error: "PenstockClientError") -> Code:
     """Return the exit code of an error."""
-    from penstock.client import ApiError, BadInput, BudgetError, JobFailed, LimitError, ServerError, WaitTimeout
+    from penstock.client import (
+        ApiError,
+        BadInput,
+        BudgetError,
+        JobFailed,
+        LimitError,
+        PipelineFailed,
+        ServerError,
+        WaitTimeout,
+    )
 
     kinds: Sequence[tuple[type[Exception], Code]] = (
         (JobFailed, Code.FAILED),
+        (PipelineFailed, Code.FAILED),
         (BadInput, Code.USAGE),
         (BudgetError, Code.LIMITED),
         (LimitError, Code.LIMITED),
@@ -67,18 +92,33 @@ def code_of(error: "PenstockClientError") -> Code:
 def print_error(error: "PenstockClientError", *, as_json: bool) -> None:
     """Print an error to stderr: message, invalid fields and suggestion. With `as_json`, also print it to stdout.
 
-    The JSON is what the server sent. If the error is about a job, it is the job's record.
+    The JSON is what the server sent. If the error is about a job or a pipeline, it is its record.
     """
-    from penstock.client.errors import DescribedError, JobFailed, WaitTimeout
+    from penstock.client.errors import DescribedError
 
     if as_json:
         fields: Mapping[str, Any] = error.fields if isinstance(error, DescribedError) else {}
-        of_job = isinstance(error, JobFailed | WaitTimeout)
         of_side = {**shape_error(error.message), "type": _type_of(error)}
-        print_json(error.job.raw if of_job else {"error": {**of_side, **fields}})
+        record = _record_of(error)
+        print_json({"error": {**of_side, **fields}} if record is None else record.raw)
     typer.secho(plain(_message(error.message)), err=True, fg=typer.colors.RED, bold=True)
     for name, value in _rest(error):
         typer.echo(f"  {typer.style(f'{name:<11}', dim=True)} {plain(value)}", err=True)
+
+
+def _record_of(error: "PenstockClientError") -> "Awaited | None":
+    """Return the job or pipeline that the error is about."""
+    from penstock.client.errors import JobFailed, PipelineFailed, WaitTimeout
+
+    match error:
+        case JobFailed():
+            return error.job
+        case PipelineFailed():
+            return error.pipeline
+        case WaitTimeout():
+            return error.record
+        case _:
+            return None
 
 
 def plain(text: str) -> str:
@@ -93,8 +133,11 @@ def _type_of(error: "PenstockClientError") -> str:
 
 
 def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
-    from penstock.client.errors import ConnectionFailed, DescribedError
+    from penstock.client.errors import ConnectionFailed, DescribedError, PipelineFailed
 
+    if isinstance(error, PipelineFailed):
+        command = f"`penstock pipeline retry {error.pipeline.id}`"
+        return [("code", error.code or ""), ("suggestion", f"{command} repeats what did not succeed.")]
     if isinstance(error, ConnectionFailed) and not error.sent:
         return [("suggestion", "Is it running? `penstock serve` starts one; PENSTOCK_BASE_URL names another.")]
     if not isinstance(error, DescribedError):
@@ -108,11 +151,13 @@ def _rest(error: "PenstockClientError") -> list[tuple[str, str]]:
 
 def _message(text: str) -> str:
     """Return a message that names a param as the command line does."""
+    text = text.replace(GIVEN_BELOW, "Add --param NAME=VALUE.")
     found = PARAM.match(text)
     if found is None:
         return text
     rest = text[found.end() :]
-    return rest if f"`{found['name']}`" in rest else f"{found['name']}: {rest}"
+    is_named = f"`{found['name']}`" in rest or f'"{found["name"]}"' in rest
+    return rest if is_named else f"{found['name']}: {rest}"
 
 
 def _word(param: str | None) -> str | None:

@@ -3,9 +3,22 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from penstock.cli.printing import fail
+
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--input",
+        "-i",
+        metavar="NAME[:ROLE]=FILE",
+        help="A file of any param: a path, a URL, a file token or job:ID[:OUTPUT]. Repeat it for several.",
+        show_default=False,
+    ),
+]
 
 
 def read_inputs(given: Sequence[str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import typer
 from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json
 from penstock.cli.remote.connection import complete_models, read_params, speaks_to_server
-from penstock.cli.remote.file_options import read_inputs
+from penstock.cli.remote.file_options import Inputs, read_inputs
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow
 
@@ -35,16 +35,7 @@ def generate(
             "--file", "-f", metavar="PATH", help="The picture: a path, a URL or a file token; - reads it from stdin."
         ),
     ] = None,
-    inputs: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--input",
-            "-i",
-            metavar="NAME[:ROLE]=FILE",
-            help="A file of any param: a path, a URL, a file token or job:ID[:OUTPUT]. Repeat it for several.",
-            show_default=False,
-        ),
-    ] = None,
+    inputs: Inputs = None,
     output: Output = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Validate it and show the price, without running it.")

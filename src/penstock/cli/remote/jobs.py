@@ -1,4 +1,4 @@
-"""`penstock jobs`: list, show, watch, cancel, rerun, share and delete jobs on a server."""
+"""`penstock jobs`: list, show, watch, cancel, rerun, share, trace and delete jobs on a server."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -8,6 +8,7 @@ from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json, print_result, print_table
 from penstock.cli.remote.connection import complete_jobs, complete_models, read_params, speaks_to_server
 from penstock.cli.remote.errors import plain
+from penstock.cli.remote.lineage import print_lineage
 from penstock.cli.remote.output_path import Output, check_output
 from penstock.cli.remote.progress import NoWait, Seconds, follow, phase_of
 
@@ -62,7 +63,7 @@ def _row(job: "Job") -> tuple[str, ...]:
     from penstock.client.notebook import format_cost
 
     created = "" if job.created_at is None else job.created_at.astimezone().strftime("%Y-%m-%d %H:%M:%S")
-    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, format_cost(job)
+    return job.id, plain(job.model), phase_of(job), f"{job.progress:.0%}", created, format_cost(job.cost)
 
 
 @app.command()
@@ -156,6 +157,17 @@ def _read_life(text: str) -> float:
     if not MIN_LIFE_SECONDS <= seconds <= MAX_LIFE_SECONDS:
         fail("--for: write a time such as 90m, 12h or 7d, at least 1m and at most 90d.")
     return seconds
+
+
+@app.command()
+@speaks_to_server
+def lineage(client: "Client", job_id: JobId, *, as_json: AsJson = False) -> None:
+    """Show the jobs that led to a job, and those made from its outputs."""
+    found = client.lineage(job_id)
+    if as_json:
+        print_json(found.raw)
+    else:
+        print_lineage(found)
 
 
 @app.command()

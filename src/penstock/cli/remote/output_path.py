@@ -3,6 +3,8 @@
 import errno
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +16,7 @@ from penstock.cli.remote.errors import Code, plain
 
 if TYPE_CHECKING:
     from penstock.client import Job
+    from penstock.client.records import Awaited
 
 Output = Annotated[
     str | None,
@@ -51,19 +54,26 @@ def _try_place(output: str) -> None:
 
 def hand_over(job: "Job", output: str | None, *, as_json: bool) -> None:
     """Save the result and print its path or links. If saving fails, print how to get it."""
-    from penstock.client import PenstockClientError
-
-    try:
+    with reported_unsaved(job, f"penstock jobs watch {job.id} -o PATH", as_json=as_json and output != "-"):
         saved = _save(job, output)
         if not as_json:
             for line in (each.url for each in job.outputs) if output is None else filter(None, [saved]):
                 typer.echo(line)
         elif output != "-":
             print_json({**job.raw, "saved": saved})
+
+
+@contextmanager
+def reported_unsaved(record: "Awaited", remedy: str, *, as_json: bool) -> Generator[None]:
+    """Report that a result could not be saved and which command does, and end the command."""
+    from penstock.client import PenstockClientError
+
+    try:
+        yield
     except BrokenPipeError:
         raise
     except (OSError, PenstockClientError) as error:
-        _print_unsaved(job, error, as_json=as_json and output != "-")
+        _print_unsaved(record, remedy, error, as_json=as_json)
         raise typer.Exit(Code.UNSAVED) from None
 
 
@@ -77,13 +87,13 @@ def _save(job: "Job", output: str | None) -> str | None:
     return str(job.save(output))
 
 
-def _print_unsaved(job: "Job", error: Exception, *, as_json: bool) -> None:
+def _print_unsaved(record: "Awaited", remedy: str, error: Exception, *, as_json: bool) -> None:
     why = f"{error.filename or 'output'}: {error.strerror or error}." if isinstance(error, OSError) else str(error)
     typer.secho(plain(why), err=True, fg=typer.colors.RED, bold=True)
-    typer.echo(f"{job.id} is done: `penstock jobs watch {job.id} -o PATH` saves its result elsewhere.", err=True)
+    typer.echo(f"{record.id} is done: `{remedy}` saves its result elsewhere.", err=True)
     try:
         if as_json:
-            print_json({**job.raw, "saved": None})
+            print_json({**record.raw, "saved": None})
         typer.echo(nl=False)
     except OSError:  # stdout is broken
         release_stdout()

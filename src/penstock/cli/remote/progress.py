@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -13,7 +13,10 @@ from penstock.cli.remote.errors import Code, plain
 from penstock.cli.remote.output_path import hand_over
 
 if TYPE_CHECKING:
-    from penstock.client import Client, Job
+    from penstock.client import Client, Job, Pipeline
+    from penstock.client.records import Awaited
+
+A = TypeVar("A", bound="Awaited")
 
 Seconds = Annotated[float | None, typer.Option("--timeout", metavar="SECONDS", min=0, help="Maximum time to wait.")]
 NoWait = Annotated[bool, typer.Option("--no-wait", help="Start the job, print its id and exit.")]
@@ -36,7 +39,7 @@ def follow(
     for warning in job.warnings:
         typer.secho(f"Note: {plain(warning)}", err=True, fg=typer.colors.YELLOW)
     if not as_json:
-        typer.echo(f"{job.id} {job.status}{_ending(job)}", err=True)
+        typer.echo(f"{job.id} {job.status}{ending(job)}", err=True)
     hand_over(job, output, as_json=as_json)
 
 
@@ -51,20 +54,21 @@ def _wait(client: "Client", job: "Job", timeout: float | None, *, as_json: bool)
             with _progress_display() as show:
                 return job.wait(timeout, progress=note)
         except KeyboardInterrupt:
-            left = _leave(client, job)
+            left = leave(job, lambda: client.cancel(job.id), "penstock jobs watch")
             if left is not None:
                 if as_json:
                     print_json(left.raw)
                 raise typer.Exit(Code.INTERRUPTED) from None
 
 
-def _ending(job: "Job") -> str:
+def ending(ended: "Job | Pipeline") -> str:
+    """Return time and cost of a job or pipeline as text."""
     from penstock.client.notebook import format_cost
 
     seconds = ""
-    if job.created_at is not None and job.finished_at is not None:
-        seconds = f" in {(job.finished_at - job.created_at).total_seconds():.1f} s"
-    cost = format_cost(job)
+    if ended.created_at is not None and ended.finished_at is not None:
+        seconds = f" in {(ended.finished_at - ended.created_at).total_seconds():.1f} s"
+    cost = format_cost(ended.cost)
     return f"{seconds}{f', {cost}' if cost else ''}"
 
 
@@ -121,17 +125,17 @@ def _rest_of(job: "Job") -> str:
     from penstock.client.notebook import format_cost
 
     eta = "" if job.eta_seconds is None else f"{job.eta_seconds:.0f} s left"
-    return "  ".join(filter(None, (eta, format_cost(job))))
+    return "  ".join(filter(None, (eta, format_cost(job.cost))))
 
 
 # -- Ctrl-C
 
 
-def _leave(client: "Client", job: "Job") -> "Job | None":
-    """Ask whether to keep or cancel the job, and return it. Return None to continue waiting."""
+def leave(running: A, cancel: "Callable[[], A]", watch: str) -> A | None:
+    """Ask whether to keep or cancel a job or pipeline, and return it. Return None to continue waiting."""
     answer = "k"
     if sys.stdin is not None and sys.stdin.isatty() and is_live():
-        typer.echo(f"\n{job.id} continues on the server.", err=True)
+        typer.echo(f"\n{running.id} continues on the server.", err=True)
         try:
             answer = (
                 typer.prompt("(k)eep it running, (c)ancel it, (w)ait for it", default="k", err=True).strip().lower()
@@ -141,8 +145,8 @@ def _leave(client: "Client", job: "Job") -> "Job | None":
     if answer.startswith("w"):
         return None
     if answer.startswith("c"):
-        job = client.cancel(job.id)
-        typer.echo(f"{job.id} {job.status}", err=True)
+        running = cancel()
+        typer.echo(f"{running.id} {running.status}", err=True)
     else:
-        typer.echo(f"{job.id} continues: penstock jobs watch {job.id}", err=True)
-    return job
+        typer.echo(f"{running.id} continues: {watch} {running.id}", err=True)
+    return running

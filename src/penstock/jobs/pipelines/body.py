@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
 import msgspec
-from pydantic import BeforeValidator, Field, StrictBool
+from pydantic import BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Integer, Number, Params, Text
@@ -47,6 +47,15 @@ def _name(step: Mapping[str, Any], name: str) -> dict[str, Any]:
     return {**step, "name": name}
 
 
+def _example(**fields: Any) -> ConfigDict:
+    return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
+
+
+EXAMPLE_STEPS = [
+    {"name": "picture", "model": "sketch_1", "params": {"prompt": {"param": "prompt"}}},
+    {"name": "film", "model": "still_film", "params": {"frame_images": [{"step": "picture"}]}},
+]
+EXAMPLE_PARAMS = {"prompt": "a red fox"}
 Steps = Annotated[list[PipelineStepBody], BeforeValidator(_list_steps)]
 
 
@@ -73,6 +82,8 @@ class PipelineWebhook(Params):
 class PipelineBody(Params):
     """Steps or the name of a template, and optional fields."""
 
+    model_config = _example(steps=EXAMPLE_STEPS, params=EXAMPLE_PARAMS)
+
     nested: ClassVar = {"steps": PipelineStepBody, "webhook": PipelineWebhook}
 
     steps: Steps | None = Field(
@@ -95,6 +106,8 @@ class PipelineBody(Params):
 
 class PipelineTemplateBody(Params):
     """A pipeline to store."""
+
+    model_config = _example(steps=EXAMPLE_STEPS, params=EXAMPLE_PARAMS)
 
     nested: ClassVar = {"steps": PipelineStepBody}
 
@@ -139,6 +152,8 @@ def _children(value: Any) -> Iterable[Any]:
 
 class PipelineRetryBody(Params):
     """The step from which to repeat a pipeline."""
+
+    model_config = _example(**{"from": "film"})
 
     from_: StepName | None = Field(
         default=None, alias="from", description="repeat this step and all that need it; default: what did not succeed"

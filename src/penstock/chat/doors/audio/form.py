@@ -40,16 +40,19 @@ def read_form(body: bytes, content_type: bytes) -> tuple[dict[str, Value], Audio
         raise InvalidRequest("The `content-type` of the body has no `boundary`.", code="")
     parts, is_whole = list[_Part](), list[bool]()
     reader = _Reader(parts)
-    callbacks = {
-        "on_part_begin": reader.begin,
-        "on_header_field": reader.add_name,
-        "on_header_value": reader.add_value,
-        "on_header_end": reader.end_header,
-        "on_part_data": reader.add,
-        "on_end": lambda: is_whole.append(True),
-    }
+    parser = MultipartParser(
+        options[b"boundary"],
+        {
+            "on_part_begin": reader.begin,
+            "on_header_field": reader.add_name,
+            "on_header_value": reader.add_value,
+            "on_header_end": reader.end_header,
+            "on_part_data": reader.add,
+            "on_end": lambda: is_whole.append(True),
+        },
+    )
     try:
-        MultipartParser(options[b"boundary"], callbacks).write(body)
+        parser.write(body)
     except FormParserError as error:
         raise InvalidRequest("The body is not valid `multipart/form-data`.", code="") from error
     if not is_whole:

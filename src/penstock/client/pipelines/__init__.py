@@ -1,0 +1,1 @@
+"""Pipelines of the client: references between steps, the API calls, and handles of both clients."""
