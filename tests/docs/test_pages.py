@@ -238,7 +238,9 @@ def test_what_chat_checks_records_and_tells_is_explained():
 async def test_every_endpoint_parameter_and_field_is_explained(server):
     document = (await server.client.get("/openapi.json")).json()
     text = page("api.md") + page("pipelines.md") + page("speech.md")
-    words = set[str]().union(*(quoted(page(name)) for name in ("models.md", "errors.md", "operations.md")), quoted(text))
+    words = set[str]().union(
+        *(quoted(page(name)) for name in ("models.md", "errors.md", "operations.md")), quoted(text)
+    )
     words |= set(re.findall(r'"(\w+)":?', text))
     for path, methods in document["paths"].items():
         for method, operation in methods.items():

@@ -212,11 +212,11 @@ class TestRefusals:
         client = server.client
         refused(await client.post(FILES, headers={"upload-length": "1"}), 412, "tus_version_not_supported")
         for given in ({}, {"upload-length": "0"}, {"upload-length": "-1"}, {"upload-length": "1e3"}):
-            code = "invalid_request" if given else "missing_required_parameter"
+            code = "invalid_params" if given else "missing_required_parameter"
             error = refused(await client.post(FILES, headers={**TUS, **given}), 400, code)
             assert error["param"] == "Upload-Length"
         wrong = {**TUS, "upload-length": "1", "upload-metadata": "filename !!"}
-        assert refused(await client.post(FILES, headers=wrong), 400, "invalid_request")["param"] == "Upload-Metadata"
+        assert refused(await client.post(FILES, headers=wrong), 400, "invalid_params")["param"] == "Upload-Metadata"
         path = await begin(client, 10)
         refused(
             await client.patch(path, headers={**TUS, "upload-offset": "0"}, content=b"x"), 415, "unsupported_media_type"

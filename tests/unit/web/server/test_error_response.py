@@ -66,7 +66,12 @@ async def test_the_startup_gate_says_when_to_come_again():
 
 
 async def test_body_limits_answer_what_the_renderer_makes():
-    scope = {"type": "http", "path": "/api/v1/jobs", "extensions": {CYCLE: SimpleNamespace(length=11)}, "state": {"request_id": "req_1"}}
+    scope = {
+        "type": "http",
+        "path": "/api/v1/jobs",
+        "extensions": {CYCLE: SimpleNamespace(length=11)},
+        "state": {"request_id": "req_1"},
+    }
     status, headers, body = await call(BodyLimits(None, 10), scope)
     error = BodyTooLarge(json.loads(body)["error"]["message"], suggestion=json.loads(body)["error"]["suggestion"])
     rendered = render_error(error, "req_1", closes=True)
