@@ -2,6 +2,7 @@
 export const PAGE_CODE = {
   "/playground": () => import("./pages/playground/playground"),
   "/jobs": () => import("./pages/jobs/jobs"),
+  "/pipelines": () => import("./pages/pipelines/pipelines"),
   "/gallery": () => import("./pages/gallery/gallery"),
   "/shares": () => import("./pages/shares/shares"),
   "/compare": () => import("./pages/compare/compare"),

@@ -35,6 +35,14 @@ export const PAGES: PageEntry[] = [
     Component: lazy(PAGE_CODE["/jobs"]),
   },
   {
+    path: "/pipelines",
+    title: WORDS.pipelines,
+    icon: "pipelines",
+    role: "account",
+    shortcut: "i",
+    Component: lazy(PAGE_CODE["/pipelines"]),
+  },
+  {
     path: "/gallery",
     title: WORDS.gallery,
     icon: "image",

@@ -91,9 +91,9 @@ def make_gem(theatre: Theatre, name: str) -> str:
 
 
 @contextmanager
-def playing(folder: Path, weights: Path) -> Iterator[Theatre]:
-    """The server until the block ends."""
-    with _doubling() as double, staged(folder, weights, _settings(double)) as stage:
+def playing(folder: Path, weights: Path, more: str = "") -> Iterator[Theatre]:
+    """The server until the block ends; `more` are further settings."""
+    with _doubling() as double, staged(folder, weights, _settings(double) + more) as stage:
         yield Theatre(stage, double, stage.key())
 
 

@@ -28,6 +28,9 @@ PAGES = {
     "failed": "/jobs/{failed}",
     "running": "/jobs/{running}",
     "compare": "/compare?jobs={film},{model}",
+    "pipelines": "/pipelines",
+    "new pipeline": "/pipelines/new",
+    "one pipeline": "/pipelines/{pipeline}",
     "gallery": "/gallery",
     "shared links": "/shares",
     "models": "/models",
@@ -46,6 +49,11 @@ PAGES = {
     "audit": "/admin/audit",
     "nowhere": "/nowhere",
 }
+STEPS = [
+    {"name": "film", "model": FILM, "params": {"prompt": "A boat", "script": {"latency": 0}}},
+    {"name": "longer", "model": FILM, "params": {"video": {"step": "film"}, "script": {"ending": "filtered"}}},
+    {"name": "each", "model": FILM, "for_each": ["a", "b"], "params": {"prompt": {"item": True}}},
+]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +66,7 @@ def things(theatre: Theatre) -> dict[str, str]:
         "model": theatre.call("POST", "/model/v1/generation", {"model": GEM, "input": [{"params": {}}]})["id"],
         "webhook": theatre.call("POST", "/api/v1/webhooks", {"url": "http://127.0.0.1:9/told"})["id"],
         "account": theatre.call("POST", "/admin/v1/accounts", {"name": "mill"})["id"],
+        "pipeline": theatre.call("POST", "/api/v1/pipelines", {"steps": STEPS})["id"],
     }
     budgets = [{"period": "month", "cap": "5.00"}]
     wish = {"account": found["account"], "name": "website", "budgets": budgets}

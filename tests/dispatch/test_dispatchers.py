@@ -1,25 +1,10 @@
 """What every dispatcher keeps to, through its port: each job is run once, seats are kept, accounts have their turns."""
 
 import time
-from collections.abc import AsyncGenerator
 
-import pytest
-from crew import Crew, Worker, gathered, loop_time, rerouted, until
+from crew import Crew, Worker, loop_time, rerouted, until
 
 from penstock.store.queries.jobs import job_rows, worker_rows
-
-
-@pytest.fixture(params=["local", "postgres", "temporal"])
-async def crew(request: pytest.FixtureRequest, tmp_path, empty_store) -> AsyncGenerator[Crew]:
-    """Workers of each dispatcher on a store of its kind."""
-    if request.param == "local":
-        (tmp_path / "store.db").write_bytes(empty_store.read_bytes())
-        url = f"sqlite:///{tmp_path / 'store.db'}"
-    else:
-        url = request.getfixturevalue("postgres_store_url")
-    address = request.getfixturevalue("temporal_server").address if request.param == "temporal" else ""
-    async with gathered(request.param, url, address) as crew:
-        yield crew
 
 
 async def test_every_accepted_job_is_run_once(crew: Crew):

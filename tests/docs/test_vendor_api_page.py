@@ -11,7 +11,8 @@ from penstock import vendors
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "vendor-api.md").read_text()
-MODULES = sorted((ROOT / "src" / "penstock" / "vendor_api").glob("[!_]*.py"))
+API = ROOT / "src" / "penstock" / "vendor_api"
+MODULES = sorted(API.rglob("[!_]*.py"))
 
 
 def public_names(path: Path) -> Iterator[str]:
@@ -30,7 +31,8 @@ def test_every_public_name_is_listed(path):
     names = {name for cell in listed for name in re.findall(r"`(\w+)", cell)}
     missing = [name for name in public_names(path) if not name.startswith("_") and name != "T" and name not in names]
     assert missing == [], "give it a row in docs/vendor-api.md, or an underscore"
-    assert f"`penstock.vendor_api.{path.stem}`" in PAGE or f"`{path.stem}`" in PAGE
+    dotted = ".".join(path.relative_to(API).with_suffix("").parts)
+    assert f"`penstock.vendor_api.{dotted}`" in PAGE or f"`{path.stem}`" in PAGE
 
 
 def test_every_listed_name_is_there():

@@ -11,12 +11,12 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
+from doubles.media import Case, FileHost, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, open_data_uri
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
 UNFINISHED = "Request is still in progress"
-PICTURES = (b"\x89PNG", b"\xff\xd8", b"RIFF")
+READABLE = (b"\x89PNG", b"\xff\xd8", b"RIFF", b"glTF")
 REQUEST_ERRORS = {
     "request_timeout": 504,
     "startup_timeout": 504,
@@ -64,6 +64,38 @@ TRIPO: Mapping[str, Callable[[Any], bool]] = {
     "pbr": is_flag,
     "face_limit": is_number,
     "model_seed": is_number,
+    "quad": is_flag,
+}
+TRIPO_TEXT = {name: TRIPO[name] for name in TRIPO if name != "image_url"} | {
+    "prompt": is_text,
+    "negative_prompt": is_text,
+}
+TRIPO_VIEWS: Mapping[str, Callable[[Any], bool]] = {
+    **{f"{side}_image_url": is_text for side in ("front", "left", "back", "right")},
+    "texture": one_of("no", "standard", "HD"),
+    "pbr": is_flag,
+    "quad": is_flag,
+    "face_limit": is_number,
+    "seed": is_number,
+}
+RETEXTURE: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "text_style_prompt": is_text,
+    "image_style_url": is_text,
+    "enable_original_uv": is_flag,
+    "enable_pbr": is_flag,
+}
+REMESH: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "topology": one_of("quad", "triangle"),
+    "target_polycount": lambda value: is_number(value) and 100 <= value <= 300_000,
+    "target_formats": lambda value: isinstance(value, list) and set(value) <= {"glb", "fbx", "obj", "usdz", "stl"},
+}
+RIG: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "height_meters": lambda value: isinstance(value, int | float) and value > 0,
+    "enable_animation": is_flag,
+    "animation_action_id": is_number,
 }
 VEO: Mapping[str, Callable[[Any], bool]] = {
     "prompt": is_text,
@@ -73,6 +105,23 @@ VEO: Mapping[str, Callable[[Any], bool]] = {
     "generate_audio": is_flag,
     "negative_prompt": is_text,
     "seed": is_number,
+}
+VEO_WITH = {**VEO, "aspect_ratio": one_of("auto", "16:9", "9:16"), "resolution": one_of("720p", "1080p", "4k")}
+VEO_FRAME = {**VEO_WITH, "image_url": is_text}
+VEO_FRAMES = {**VEO_WITH, "first_frame_url": is_text, "last_frame_url": is_text}
+VEO_REFERENCES = {
+    **VEO_WITH,
+    "duration": one_of("8s"),
+    "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 3,
+}
+VEO_FILM = {**VEO, "video_url": is_text}
+KLING: Mapping[str, Callable[[Any], bool]] = {
+    "prompt": is_text,
+    "negative_prompt": is_text,
+    "duration": one_of("5", "10"),
+    "generate_audio": is_flag,
+    "start_image_url": is_text,
+    "end_image_url": is_text,
 }
 LTX: Mapping[str, Callable[[Any], bool]] = {"prompt": is_text, "steps": is_number, "image": is_text}
 SEVERAL: Mapping[str, Callable[[Any], bool]] = {
@@ -97,7 +146,17 @@ MODELS = {
     "tripo3d/h3.1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p2/image-to-3d": (TRIPO, "image_url"),
+    "tripo3d/h3.1/text-to-3d": (TRIPO_TEXT, "prompt"),
+    "tripo3d/tripo/v2.5/multiview-to-3d": (TRIPO_VIEWS, "front_image_url"),
+    "fal-ai/meshy/v5/retexture": (RETEXTURE, "model_url"),
+    "fal-ai/meshy/v5/remesh": (REMESH, "model_url"),
+    "fal-ai/meshy/rigging": (RIG, "model_url"),
     "fal-ai/veo3.1": (VEO, "prompt"),
+    "fal-ai/veo3.1/image-to-video": (VEO_FRAME, "image_url"),
+    "fal-ai/veo3.1/first-last-frame-to-video": (VEO_FRAMES, "last_frame_url"),
+    "fal-ai/veo3.1/reference-to-video": (VEO_REFERENCES, "image_urls"),
+    "fal-ai/veo3.1/extend-video": (VEO_FILM, "video_url"),
+    "fal-ai/kling-video/v2.6/pro/image-to-video": (KLING, "start_image_url"),
     "fal-ai/ltx": (LTX, "prompt"),
     "fal-ai/flux/dev": (FLUX, "prompt"),
     "fal-ai/nano-banana-2": (BANANA, "prompt"),
@@ -108,15 +167,19 @@ WISHES = {"fal-ai/ltx": Wish("video"), "fal-ai/flux/dev": Wish("image")}
 
 
 def wish_of(model: str, body: Mapping[str, Any]) -> Wish:
-    if model == "fal-ai/veo3.1":
-        short = int(body["resolution"].removesuffix("p"))
+    if model.startswith(("fal-ai/veo3.1", "fal-ai/kling")):
+        short = int(body.get("resolution", "720p").removesuffix("p"))
         sides = (short * 16 // 9, short)
-        width, height = sides if body["aspect_ratio"] == "16:9" else sides[::-1]
-        return Wish("video", width, height, int(body["duration"].removesuffix("s")))
+        width, height = sides[::-1] if body.get("aspect_ratio") == "9:16" else sides
+        return Wish("video", width, height, int(body.get("duration", "8s").removesuffix("s")))
     if "num_images" in body:
         size = body.get("image_size", {"width": 1024, "height": 768})
         return Wish("image", size["width"], size["height"], picture_type=body.get("output_format", "jpeg"))
-    return WISHES.get(model) or Wish("model", face_limit=body.get("face_limit"))
+    form = (
+        "rigged" if model.endswith("/rigging") else body.get("target_formats", ["fbx" if body.get("quad") else ""])[0]
+    )
+    limit = body.get("face_limit", body.get("target_polycount"))
+    return WISHES.get(model) or Wish("model", face_limit=limit, form="" if form == "glb" else form)
 
 
 def open_api(model: str) -> dict[str, Any]:
@@ -218,6 +281,7 @@ class FalDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.host: FalFiles = FalFiles()
+        self.apps: dict[str, str] = {}  # by request
         self.keys = [Ed25519PrivateKey.generate()]
         self.base: str | None = None  # the host that it names in a request's addresses; default: itself
 
@@ -260,22 +324,26 @@ class FalDouble(MediaDouble):
             return answer(404, {"detail": f"Application '{model}' not found"})
         fields, needed = MODELS[model]
         wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
-        pictures = [body[name] for name in ("image_url", "image") if name in body]
-        pictures += body.get("image_urls", [])
-        if wrong or needed not in body or not all(map(self._can_open, pictures)):
+        files = {name: value for name, value in body.items() if name == "image" or name.endswith("_url")}
+        files |= {f"image_urls.{place}": value for place, value in enumerate(body.get("image_urls", []))}
+        if model == "fal-ai/meshy/v5/retexture" and ("text_style_prompt" in body) == ("image_style_url" in body):
+            wrong.append("text_style_prompt")
+        if wrong or needed not in body or any(self._open(value) is None for value in files.values()):
             return answer(422, point("value_error", f"wrong: {wrong}", *wrong))
+        for slot, value in files.items():
+            self.receive(slot, self._open(value) or b"")
         order = self.place(body, wish_of(model, body), webhook=request.query.get("fal_webhook"))
+        self.apps[order.id] = model
         app = "/".join(model.split("/")[:2])
         url = f"{self.base or self.url}/{app}/requests/{order.id}"
         told = {"request_id": order.id, "response_url": url, "status_url": f"{url}/status"}
         return answer(200, {"status": "IN_QUEUE", **told, "cancel_url": f"{url}/cancel", "queue_position": 0})
 
-    def _can_open(self, address: str) -> bool:
-        """A data URI, or what was uploaded before."""
-        head, _, data = address.partition(";base64,")
-        if head == "data:image/png":
-            return len(data) < 6_000_000 and base64.b64decode(data, validate=True).startswith(PICTURES)
-        return (self.host.uploads.get(address) or b"").startswith(PICTURES)
+    def _open(self, address: str) -> bytes | None:
+        """The bytes of a small data URI, or of what was uploaded before."""
+        found = open_data_uri(address) if len(address) < 6_000_000 else None
+        data = found[1] if found else self.host.uploads.get(address)
+        return data if data and (data.startswith(READABLE) or data[4:8] == b"ftyp") else None
 
     def _status(self, order: Placed) -> web.Response:
         order.polls += 1
@@ -313,7 +381,18 @@ class FalDouble(MediaDouble):
                 return self._pictures(order)
             case "image":
                 return {"images": [self._file(order, "picture.png", "image/png")], "seed": 7, "prompt": "a mill"}
-        mesh = self._file(order, "model.glb", "model/gltf-binary")
+        form = "glb" if order.wish.form in ("", "rigged") else order.wish.form
+        mesh = self._file(order, f"model.{form}", "model/gltf-binary")
+        match self.apps[order.id]:
+            case "fal-ai/meshy/v5/retexture":
+                return {"model_glb": mesh, "model_urls": {"glb": mesh, "fbx": None}, "texture_urls": []}
+            case "fal-ai/meshy/v5/remesh":
+                return {"model_urls": {form: mesh}}
+            case "fal-ai/meshy/rigging":
+                walk = {"basic_animations": {"walking_glb": self._file(order, "walk.glb", "model/gltf-binary")}}
+                moved = {"animation_glb": mesh} if order.body.get("enable_animation") else {}
+                fbx = self._file(order, "character.fbx", "application/octet-stream")
+                return {"rigged_character_fbx": fbx, **walk, "rigged_character_glb": mesh, "rig_task_id": "r", **moved}
         return {
             "rendered_image": self._file(order, "preview.webp", "image/webp"),
             "model_mesh": mesh,

@@ -52,6 +52,13 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+EDIT = {name: FIELDS[name] for name in ("model", "prompt", "callback_url")} | {
+    "generation_type": one_of("modify_video"),
+    "media": lambda value: value.keys() == {"url"} and is_url(value["url"]),
+    "mode": one_of(*(f"{word}_{level}" for word in ("adhere", "flex", "reimagine") for level in (1, 2, 3))),
+}
+
+
 def trouble(detail: Any = "no") -> dict[str, Any]:
     return {"detail": detail}
 
@@ -111,6 +118,7 @@ class LumaDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.callers: set[asyncio.Task[None]] = set()
+        self.fetches = False  # whether it fetches what an order points to
 
     def settings(self, **more: Any) -> str:
         return super().settings(**{"base_url": f"{self.url}{PREFIX}", **more})
@@ -126,7 +134,9 @@ class LumaDouble(MediaDouble):
             return answer(401, trouble("Not authenticated"))
         match request.method, request.path.removeprefix(PREFIX).strip("/").split("/"):
             case "POST", ["generations"] | ["generations", "video"]:
-                return self._order(json.loads(await request.read()))
+                return await self._order(json.loads(await request.read()), FIELDS)
+            case "POST", ["generations", "video", "modify"]:
+                return await self._order(json.loads(await request.read()), EDIT)
             case "GET", ["generations"]:
                 return self._list(request)
             case "GET", ["generations", name] if (order := self._known(name)) is not None:
@@ -141,10 +151,15 @@ class LumaDouble(MediaDouble):
         order = self.orders.get(name)
         return None if order is None or order.canceled else order
 
-    def _order(self, body: dict[str, Any]) -> web.Response:
-        wrong = [name for name, value in body.items() if name not in FIELDS or not FIELDS[name](value)]
-        if "model" not in body:
+    async def _order(self, body: dict[str, Any], fields: Mapping[str, Callable[[Any], bool]]) -> web.Response:
+        wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
+        if "model" not in body or (fields is EDIT and "media" not in body):
             wrong.append("model")
+        if not wrong and self.fetches:
+            wrong += [slot for slot, address in _addresses(body) if await self.fetch(slot, address) is None]
+        frames = body.get("keyframes", {}).values()
+        own = [frame["id"] for frame in frames if frame.get("type") == "generation"]
+        wrong += [name for name in own if self._known(name) is None or not self.orders[name].is_over()]
         if wrong:
             return answer(422, trouble([{"loc": ["body", name], "msg": "no", "type": "value_error"} for name in wrong]))
         order = self.place(body, wish_of(body), webhook=body.get("callback_url"))
@@ -198,6 +213,12 @@ class LumaDouble(MediaDouble):
                 return {"state": "failed"}
             case state:
                 return {"state": state, "failure_reason": f"Job failed for {self.credential}"}
+
+
+def _addresses(body: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The slots and the addresses of an order's files."""
+    frames = [(name, frame["url"]) for name, frame in body.get("keyframes", {}).items() if "url" in frame]
+    return [*frames, *(("media", body["media"]["url"]) for _ in [0] if "media" in body)]
 
 
 DOUBLES = (LumaDouble,)

@@ -20,6 +20,7 @@ from aiohttp import web
 from PIL import Image
 from plain import NO_TLS
 from python_multipart import parse_form
+from small_media import solid
 from vendors.double import HttpDouble
 
 from penstock.simulator import samples
@@ -85,6 +86,7 @@ class Wish:
     seconds: int = 4
     face_limit: int | None = None
     picture_type: str = ""  # of a picture in its full size; without it, a small one
+    form: str = ""  # of a model that is no plain GLB: a format, or `rigged`
 
 
 @dataclass
@@ -128,6 +130,8 @@ def _make(wish: Wish) -> bytes:
     match wish.kind:
         case "video":
             return samples.make_video(wish.width, wish.height, wish.seconds, 7)
+        case "model" if wish.form:
+            return solid(wish.form)
         case "model":
             return samples.make_model(7, wish.face_limit, True)
         case _ if wish.picture_type:

@@ -1,4 +1,4 @@
-"""Meshy's image-to-3D, as its documents say."""
+"""Meshy's API, as its documents say: one path and one set of fields for each operation."""
 
 import base64
 import json
@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
-from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
+from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, open_base64
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Similar, Unclear
 
@@ -60,6 +60,66 @@ FIELDS: Mapping[str, Callable[[Any], bool]] = {
     "auto_size": is_bool,
     "origin_at": one_of("bottom", "center"),
     "alpha_thumbnail": is_bool,
+}
+
+
+PATHS = {
+    "text": "/openapi/v2/text-to-3d",
+    "image": PATH,
+    "views": "/openapi/v1/multi-image-to-3d",
+    "retexture": "/openapi/v1/retexture",
+    "remesh": "/openapi/v1/remesh",
+    "rig": "/openapi/v1/rigging",
+    "animate": "/openapi/v1/animations",
+    "convert": "/openapi/v1/convert",
+}
+SOURCES = {"text", "image", "views", "retexture", "remesh"}
+"""Operations whose tasks others take by their ids."""
+STYLES = ("text_style_prompt", "image_style_url", "multiview_image_urls")
+MESH = re.compile(r"data:application/octet-stream;base64,(.+)", re.DOTALL)
+
+
+def is_formats(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and set(value) <= {"glb", "obj", "fbx", "stl", "usdz", "3mf"}
+
+
+def is_words(value: Any) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= 600
+
+
+def is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value)
+
+
+COMMON = {name: FIELDS[name] for name in ("topology", "target_polycount", "decimation_mode")} | {
+    "target_formats": is_formats
+}
+MADE = COMMON | {name: FIELDS[name] for name in ("should_remesh", "pose_mode", "auto_size", "origin_at", "moderation")}
+GIVEN = {"input_task_id": is_name, "model_url": is_name}
+SURFACE = {name: FIELDS[name] for name in ("ai_model", "enable_pbr", "texture_resolution", "remove_lighting")}
+ACCEPTED: Mapping[str, Mapping[str, Callable[[Any], bool]]] = {
+    "text": MADE
+    | {"mode": one_of("preview"), "prompt": is_words, "ai_model": one_of("latest", "meshy-5", "meshy-6")}
+    | {"model_type": one_of("standard", "lowpoly")},
+    "image": FIELDS,
+    "views": MADE
+    | SURFACE
+    | {"should_texture": is_bool, "image_urls": lambda value: 0 < len(value) <= 4 and all(map(is_picture, value))},
+    "retexture": GIVEN
+    | SURFACE
+    | {"text_style_prompt": is_words, "image_style_url": is_picture, "enable_original_uv": is_bool}
+    | {"target_formats": is_formats},
+    "remesh": GIVEN | COMMON,
+    "rig": GIVEN | {"height_meters": lambda value: value > 0},
+    "animate": {"rig_task_id": is_name, "action_id": lambda value: type(value) is int},
+    "convert": GIVEN | {"target_formats": is_formats},
+}
+NEEDED = {
+    "text": ("mode", "prompt"),
+    "image": ("image_url",),
+    "views": ("image_urls",),
+    "animate": ("rig_task_id", "action_id"),
+    "convert": ("target_formats",),
 }
 
 
@@ -122,53 +182,104 @@ class MeshyDouble(MediaDouble):
     }
     busy = Refusal(429, trouble("NoMoreConcurrentTasks"), Verdict(None), {"Retry-After": "0"})
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.operations: dict[str, str] = {}  # by order
+
     def settings(self, **more: Any) -> str:
         return super().settings(**{"lookup_seconds": 1, **more})
 
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
         if request.headers.get("Authorization") != f"Bearer {self.credential}":
             return answer(401, trouble("Invalid API key"))
-        match request.method, request.path.removeprefix(PATH).split("/"):
+        operation = next((name for name, path in PATHS.items() if f"{request.path}/".startswith(f"{path}/")), "")
+        match request.method, request.path.removeprefix(PATHS.get(operation, "")).split("/"):
             case "POST", [""]:
-                return self._order(json.loads(await request.read()))
-            case "GET", [""]:
-                return self._list(int(request.query["page_num"]), int(request.query["page_size"]))
-            case "GET", ["", task_id] if (order := self._known(task_id)) is not None:
+                return await self._order(operation, json.loads(await request.read()))
+            case "GET", [""] if operation not in ("rig", "animate"):
+                return self._list(operation, int(request.query["page_num"]), int(request.query["page_size"]))
+            case "GET", ["", task_id] if (order := self._known(task_id, operation)) is not None:
                 return answer(200, self._task(order))
-            case "DELETE", ["", task_id] if (order := self._known(task_id)) is not None:
+            case "DELETE", ["", task_id] if (order := self._known(task_id, operation)) is not None:
                 order.canceled = True
                 return web.Response(status=200)
         return answer(404, trouble("Task not found"))
 
-    def _list(self, number: int, size: int) -> web.Response:
-        """A page of tasks, the newest first; none says of which picture it is."""
-        latest = sorted(self.orders.values(), key=lambda order: order.created_at, reverse=True)
+    def _list(self, operation: str, number: int, size: int) -> web.Response:
+        """A page of one operation's tasks, the newest first; none says of which picture it is."""
+        listed = [order for order in self.orders.values() if self._operation(order) == operation]
+        latest = sorted(listed, key=lambda order: order.created_at, reverse=True)
         page = latest[(number - 1) * size : number * size]
         return answer(200, [{"id": order.id, "created_at": int(order.created_at * 1000)} for order in page])
 
-    def _known(self, task_id: str) -> Placed | None:
-        order = self.orders.get(task_id)
-        return None if order is None or order.canceled else order
+    def _operation(self, order: Placed) -> str:
+        return self.operations.get(order.id, "image")
 
-    def _order(self, body: dict[str, Any]) -> web.Response:
-        wrong = [name for name, value in body.items() if name not in FIELDS or not FIELDS[name](value)]
-        if "image_url" not in body:
-            wrong.append("image_url")
+    def _known(self, task_id: str, operation: str) -> Placed | None:
+        """A task at the path of its own operation; any other path does not know it."""
+        order = self.orders.get(task_id)
+        return None if order is None or order.canceled or self._operation(order) != operation else order
+
+    async def _order(self, operation: str, body: dict[str, Any]) -> web.Response:
+        fields = ACCEPTED[operation]
+        wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
+        wrong += [name for name in NEEDED.get(operation, ()) if name not in body]
         if body.get("ultra_mode") and body.get("ai_model", "latest") not in ("latest", "meshy-7"):
             wrong.append("ultra_mode")
+        if operation == "retexture" and sum(name in body for name in STYLES) != 1:
+            wrong.append("exactly one style")
+        if not wrong:
+            wrong += await self._find_wrong_source(operation, body)
         if wrong:
             return answer(400, trouble(f"Invalid values: {', '.join(wrong)}"))
+        for name, value in body.items():
+            self._receive_pictures(name, value)
         if self.open_orders >= MOST_AT_ONCE:
             return answer(429, trouble("NoMoreConcurrentTasks"))
-        target = body.get("target_polycount") if body.get("should_remesh") else None
-        order = self.place(body, Wish("model", face_limit=target and int(target * 1.05)))  # it is only a target
+        if "pose" in body.get("model_url", "")[-40:]:
+            return answer(422, trouble("Pose estimation failed"))
+        asks = operation == "remesh" or body.get("should_remesh")
+        target = body.get("target_polycount") if asks else None
+        (form,) = body.get("target_formats", ["rigged"] if operation in ("rig", "animate") else ["glb"])
+        wish = Wish("model", face_limit=target and int(target * 1.05), form="" if form == "glb" else form)
+        order = self.place(body, wish)  # the number of faces is only a target
+        self.operations[order.id] = operation
         return answer(202, {"result": order.id})
+
+    async def _find_wrong_source(self, operation: str, body: dict[str, Any]) -> list[str]:
+        """The model to work on: exactly one of a finished task of our own, and a file."""
+        if operation == "animate":
+            rig = self._known(body["rig_task_id"], "rig")
+            return [] if rig is not None and rig.is_over() else ["rig_task_id"]
+        if "model_url" not in ACCEPTED[operation]:
+            return []
+        task = self.orders.get(body.get("input_task_id", ""))
+        if ("input_task_id" in body) == ("model_url" in body):
+            return ["exactly one source"]
+        if "input_task_id" in body:
+            known = task is not None and task.is_over() and self._operation(task) in SOURCES
+            return [] if known else ["input_task_id"]
+        address = body["model_url"]
+        inline = MESH.fullmatch(address)
+        data = open_base64(inline[1]) if inline else await self.fetch("model_url", address)
+        if data is None or (operation == "rig" and not data.startswith(b"glTF")):
+            return ["model_url"]
+        if inline:
+            self.receive("model_url", data)
+        return []
+
+    def _receive_pictures(self, name: str, value: Any) -> None:
+        for number, text in enumerate(value if isinstance(value, list) else [value]):
+            found = PICTURE.fullmatch(text) if isinstance(text, str) else None
+            if found:
+                slot = f"{name}.{number}" if isinstance(value, list) else name
+                self.receive(slot, base64.b64decode(found[2]))
 
     def _task(self, order: Placed) -> dict[str, Any]:
         order.polls += 1
         task: dict[str, Any] = {
             "id": order.id,
-            "type": "image-to-3d",
+            "type": self._operation(order),
             "status": "IN_PROGRESS",
             "progress": min(99, 40 + order.polls),
             "model_urls": {},
@@ -190,6 +301,10 @@ class MeshyDouble(MediaDouble):
 
     def _end(self, order: Placed) -> dict[str, Any]:
         match order.plan.ending:
+            case "ok" | "corrupt" if (operation := self._operation(order)) in ("rig", "animate"):
+                name = {"rig": "rigged_character", "animate": "animation"}[operation]
+                urls = {f"{name}_{form}_url": self.host.link(order, f"model.{form}") for form in ("glb", "fbx")}
+                return {"status": "SUCCEEDED", "progress": 100, "model_urls": None, "result": urls}
             case "ok" | "corrupt":
                 urls = {name: self.host.link(order, f"model.{name}") for name in order.body["target_formats"]}
                 thumbnail = self.host.link(order, "preview.png")

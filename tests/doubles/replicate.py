@@ -11,11 +11,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
-from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result, read_form
+from doubles.media import (
+    Case,
+    MediaDouble,
+    Placed,
+    Refusal,
+    Sample,
+    Verdict,
+    Wish,
+    answer,
+    make_result,
+    open_data_uri,
+    read_form,
+)
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Running, Similar, Unclear
 
 VEO = "google/veo-3.1-fast"
+KLING = "kwaivgi/kling-v2.1"
+FLUX, FLUX_2 = "black-forest-labs/flux-schnell", "black-forest-labs/flux-2-pro"
 PICTURE = "black-forest/flux"
 UPSCALER = "tools/upscaler"
 VERSION = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
@@ -45,16 +59,48 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "duration": (4, 6, 8),
         "image": "uri",
         "last_frame": "uri",
+        "reference_images": ["uri"],
         "negative_prompt": str,
         "resolution": ("720p", "1080p"),
         "generate_audio": bool,
+        "seed": int,
+    },
+    KLING: {
+        "prompt": str,
+        "negative_prompt": str,
+        "duration": (5, 10),
+        "aspect_ratio": ("16:9", "9:16", "1:1"),
+        "start_image": "uri",
+        "end_image": "uri",
+    },
+    FLUX: {
+        "prompt": str,
+        "aspect_ratio": ("1:1", "16:9", "21:9", "3:2", "2:3", "4:5", "5:4", "3:4", "4:3", "9:16", "9:21"),
+        "num_outputs": (1, 2, 3, 4),
+        "output_format": ("webp", "jpg", "png"),
+        "seed": int,
+    },
+    FLUX_2: {
+        "prompt": str,
+        "input_images": ["uri"],
+        "aspect_ratio": ("match_input_image", "custom"),
+        "width": int,
+        "height": int,
+        "output_format": ("webp", "jpg", "png"),
         "seed": int,
     },
     PICTURE: {"prompt": str, "steps": int, "seed": int},
     UPSCALER: {"image": "uri", "scale": int},
 }
 """What each model takes: a type, some values, or a file."""
-REQUIRED = {VEO: {"prompt"}, PICTURE: {"prompt"}, UPSCALER: {"image"}}
+REQUIRED = {
+    VEO: {"prompt"},
+    KLING: {"prompt"},
+    FLUX: {"prompt"},
+    FLUX_2: {"prompt"},
+    PICTURE: {"prompt"},
+    UPSCALER: {"image"},
+}
 
 
 FIELDS = {"prompt": {"type": "string"}, "steps": {"type": "integer", "default": 4}}
@@ -176,6 +222,11 @@ class ReplicateDouble(MediaDouble):
             short = SHORT[given.get("resolution", "1080p")]
             size = (short * 16 // 9, short) if given.get("aspect_ratio", "16:9") == "16:9" else (short, short * 16 // 9)
             wish = Wish("video", *size, given.get("duration", 8))
+        elif model in (FLUX, FLUX_2):
+            picture_type = given.get("output_format", "webp").replace("jpg", "jpeg")
+            wish = Wish("image", given.get("width", 512), given.get("height", 512), picture_type=picture_type)
+        elif model == KLING:
+            wish = Wish("video", seconds=given.get("duration", 5))
         order = self.place(
             {"model": model, "version": version, "input": given},
             wish,
@@ -195,16 +246,27 @@ class ReplicateDouble(MediaDouble):
             return "input is required"
         if missing := REQUIRED[model] - given.keys():
             return f"{missing} is required"
-        for name, value in given.items():
-            if not self._fits(value, MODELS[model].get(name)):
-                return f"input.{name}: invalid"
+        if wrong := [name for name, value in given.items() if not self._fits(value, MODELS[model].get(name))]:
+            return f"input.{wrong[0]}: invalid"
+        if "reference_images" in given and (given.get("duration") != 8 or {"image", "last_frame"} & given.keys()):
+            return "input.reference_images: 8 seconds, and no other pictures"
+        self._receive_files(given, MODELS[model])
         return None
+
+    def _receive_files(self, given: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+        """Write down the pictures that stand in an order."""
+        for name, value in given.items():
+            for place, each in enumerate(value if isinstance(value, list) else [value]):
+                if fields[name] in ("uri", ["uri"]) and (data := open_data_uri(each)):
+                    self.receive(f"{name}.{place}" if isinstance(value, list) else name, data[1])
 
     def _fits(self, value: Any, wanted: Any) -> bool:
         if wanted is None:
             return False
         if isinstance(wanted, tuple):
             return any(value == each and type(value) is type(each) for each in wanted)
+        if isinstance(wanted, list):
+            return isinstance(value, list) and 1 <= len(value) <= 3 and all(map(self._is_file, value))
         return self._is_file(value) if wanted == "uri" else type(value) is wanted
 
     def _is_file(self, value: Any) -> bool:
@@ -280,6 +342,10 @@ class ReplicateDouble(MediaDouble):
                 return told | {"status": word, "error": f"see {self.url}"}
 
     def _output(self, order: Placed) -> Any:
+        if (count := order.body["input"].get("num_outputs", 1)) > 1:
+            return [self.host.link(order, f"out-{number}.png") for number in range(count)]
+        if order.body["model"] == FLUX_2:  # a single address, not a list
+            return self.host.link(order, "out.png")
         name = "tmp.mp4" if order.wish.kind == "video" else "out-0.png"
         url = self.host.link(order, name)
         if self.behind_api:

@@ -2,11 +2,12 @@
 
 import json
 import uuid
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
-from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer
+from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, open_data_uri, read_form
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
@@ -73,9 +74,60 @@ MODELS = {
 }
 
 
-def find_issues(body: Any) -> list[str]:
+def is_uri(value: Any) -> bool:
+    return isinstance(value, str) and value.startswith(("data:image/", "runway://"))
+
+
+def are_frames(value: Any) -> bool:
+    return isinstance(value, list) and all(set(each) == {"uri", "position"} and is_uri(each["uri"]) for each in value)
+
+
+def are_references(value: Any) -> bool:
+    return isinstance(value, list) and 1 <= len(value) <= 7 and all(is_uri(each.get("uri")) for each in value)
+
+
+def places(*allowed: str) -> Any:
+    return lambda value: are_frames(value) and [each["position"] for each in value] == list(allowed)[: len(value)]
+
+
+OF_VIDEO = {"videoUri": lambda value: isinstance(value, str) and value.startswith("runway://")}
+VEO_OF_FRAMES = {
+    "required": {"ratio": VEO["required"]["ratio"], "promptImage": places("first", "last")},
+    "optional": VEO["optional"] | {"promptText": is_prompt},
+}
+OF_FRAMES = {
+    "gen4.5": {
+        **MODELS["gen4.5"],
+        "required": MODELS["gen4.5"]["required"] | {"promptImage": places("first")},
+    },
+    "veo3.1": VEO_OF_FRAMES,
+    "veo3.1_fast": VEO_OF_FRAMES,
+}
+TO_VIDEO = MODELS | {
+    "klingO3_pro": {
+        "required": {
+            "promptText": is_prompt,
+            "ratio": lambda value: value in ("1920:1080", "1080:1920"),
+            "duration": lambda value: is_whole(value, 3, 15),
+            "references": are_references,
+        },
+        "optional": {"audio": lambda value: isinstance(value, bool)},
+    }
+}
+FROM_VIDEO = {
+    "aleph2": {"required": OF_VIDEO, "optional": {"promptText": is_prompt, **dict([SEED])}},
+    "gemini_omni_flash_1.1": {
+        "required": OF_VIDEO
+        | {"promptText": is_prompt, "mode": lambda value: value in ("reference", "extend", "edit")},
+        "optional": {"duration": lambda value: is_whole(value, 3, 10)},
+    },
+}
+PATHS = {"text_to_video": TO_VIDEO, "image_to_video": OF_FRAMES, "video_to_video": FROM_VIDEO}
+
+
+def find_issues(body: Any, models: Mapping[str, Any] = MODELS) -> list[str]:
     """What a strict reader objects to."""
-    rules = MODELS.get(body.get("model")) if isinstance(body, dict) else None
+    rules = models.get(body.get("model")) if isinstance(body, dict) else None
     if rules is None:
         return ["model"]
     known = rules["required"] | rules["optional"]
@@ -136,25 +188,68 @@ class RunwayDouble(MediaDouble):
     }
     busy = Refusal(429, trouble(), Verdict(None), {"Retry-After": "0"})
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: dict[str, tuple[str, bytes | None]] = {}  # by signature: the address of an upload, and its bytes
+
     async def play(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/a-bucket":
+            return await self._take(request)
         if request.headers.get("Authorization") != f"Bearer {self.credential}":
             return answer(401, trouble("bad key"))
         if request.headers.get("X-Runway-Version") != VERSION:
             return answer(400, trouble("a version is required"))
         match request.method, request.path.strip("/").split("/"):
-            case "POST", ["v1", "text_to_video"]:
-                return self._order(json.loads(await request.read()))
+            case "POST", ["v1", "text_to_video" | "image_to_video" | "video_to_video" as path]:
+                return self._order(json.loads(await request.read()), PATHS[path])
+            case "POST", ["v1", "uploads"]:
+                return self._make_place(json.loads(await request.read()))
             case "GET", ["v1", "tasks", task_id] if task_id in self.orders:
                 return self._get(self.orders[task_id])
             case "DELETE", ["v1", "tasks", task_id] if task_id in self.orders:
                 return self._delete(self.orders[task_id])
         return answer(404, trouble("not found"))
 
-    def _order(self, body: Any) -> web.Response:
-        if issues := find_issues(body):
+    def _make_place(self, body: Any) -> web.Response:
+        if set(body) != {"filename", "type"} or body["type"] != "ephemeral" or "." not in body["filename"]:
+            return answer(400, trouble("Validation of body failed"))
+        signature = uuid.uuid4().hex
+        self.places[signature] = (f"runway://{uuid.uuid4()}", None)
+        fields = {"key": body["filename"], "signature": signature}
+        return answer(
+            200, {"uploadUrl": f"{self.url}/a-bucket", "fields": fields, "runwayUri": self.places[signature][0]}
+        )
+
+    async def _take(self, request: web.BaseRequest) -> web.Response:
+        """An upload: its signature is good once, and no credential belongs there."""
+        form = await read_form(request)
+        signature = form.get("signature", (None, b""))[1].decode()
+        if (
+            "Authorization" in request.headers
+            or "file" not in form
+            or self.places.get(signature, ("", b""))[1] is not None
+        ):
+            return web.Response(status=403)
+        self.places[signature] = (self.places[signature][0], form["file"][1])
+        return web.Response(status=204)
+
+    def _open(self, uri: str) -> bytes | None:
+        found = open_data_uri(uri)
+        return found[1] if found else next((data for name, data in self.places.values() if name == uri), None)
+
+    def _order(self, body: Any, models: Mapping[str, Any]) -> web.Response:
+        issues = find_issues(body, models)
+        if not issues:
+            files = [(f"promptImage.{each['position']}", each["uri"]) for each in body.get("promptImage", [])]
+            files += [(f"references.{place}", each["uri"]) for place, each in enumerate(body.get("references", []))]
+            files += [("videoUri", body["videoUri"])] if "videoUri" in body else []
+            issues = [slot for slot, uri in files if self._open(uri) is None]
+            for slot, uri in files if not issues else ():
+                self.receive(slot, self._open(uri) or b"")
+        if issues:
             told = [{"path": [name], "message": "no"} for name in issues]
             return answer(400, trouble("Validation of body failed", issues=told))
-        width, _, height = body["ratio"].partition(":")
+        width, _, height = body.get("ratio", "1280:720").partition(":")
         order = self.place(body, Wish("video", int(width), int(height), int(body.get("duration", 8))))
         return answer(200, {"id": order.id, "estimatedCost": {"credits": 40}})
 

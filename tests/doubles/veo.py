@@ -14,7 +14,7 @@ from aiohttp import web
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
-from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result
+from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, Wish, answer, make_result, open_base64
 
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Unclear
 
@@ -35,6 +35,8 @@ ALLOWED: dict[str, Any] = {
     "personGeneration": ("allow_adult", "dont_allow", "allow_all"),
     "sampleCount": (1, 2, 3, 4),
 }
+FILES = {"image": "image/", "lastFrame": "image/", "video": "video/mp4"}
+"""Inputs of an instance, and the types that each may have."""
 TYPES: dict[str, type] = {"generateAudio": bool, "enhancePrompt": bool, "negativePrompt": str, "storageUri": str}
 SIZES = {"720p": (1280, 720), "1080p": (1920, 1080)}
 STATUSES = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
@@ -212,10 +214,14 @@ class VeoDouble(MediaDouble):
             return answer(400, trouble(400, problem))
         if self.open_orders >= 10:
             return answer(429, trouble(429, "Quota exceeded."), {"Retry-After": "1"})
-        given = body["parameters"]
+        given, instance = body["parameters"], body["instances"][0]
+        if problem := self._check_files(instance, given):
+            return answer(400, trouble(400, problem))
         size = SIZES[given.get("resolution", "720p")]
         width, height = size if given.get("aspectRatio", "16:9") == "16:9" else size[::-1]
-        order = self.place(body, Wish("video", width, height, given.get("durationSeconds", 8)))
+        order = self.place(
+            body, Wish("video", width, height, 7 if "video" in instance else given.get("durationSeconds", 8))
+        )
         return answer(200, {"name": f"{MODELS}/{model}/operations/{order.id}"})
 
     def _check_order(self, body: dict[str, Any]) -> str | None:
@@ -223,13 +229,44 @@ class VeoDouble(MediaDouble):
         instances, given = body.get("instances"), body.get("parameters")
         if set(body) != {"instances", "parameters"} or not isinstance(instances, list) or len(instances) != 1:
             return "Invalid JSON payload received."
-        if set(instances[0]) != {"prompt"} or not isinstance(instances[0]["prompt"], str) or not instances[0]["prompt"]:
+        if not set(instances[0]) <= {"prompt", "referenceImages", *FILES}:
+            return "Unknown field in the instance."
+        prompt = instances[0].get("prompt", "" if FILES.keys() & instances[0].keys() else None)
+        if not isinstance(prompt, str) or not (prompt or FILES.keys() & instances[0].keys()):
             return "Prompt is required."
         for name, value in given.items():
             whole = type(value) is int and 0 <= value < 1 << 32
-            if not (value in ALLOWED.get(name, ()) or type(value) is TYPES.get(name) or (name == "seed" and whole)):
+            if not (
+                value in ALLOWED.get(name, ())
+                or type(value) is TYPES.get(name)
+                or (name == "seed" and whole)
+                or name == "resizeMode"
+            ):
                 return f"Unknown or invalid parameter `{name}`."
         return self._check_place(given.get("storageUri"))
+
+    def _check_files(self, instance: dict[str, Any], given: dict[str, Any]) -> str | None:
+        """What is wrong with the inputs: one kind of them in a call, inline, of a type that Veo reads."""
+        references = instance.get("referenceImages", [])
+        kinds = [bool(references), "image" in instance, "video" in instance]
+        if sum(kinds) > 1 or ("lastFrame" in instance and "image" not in instance):
+            return "The inputs exclude each other."
+        if ("resizeMode" in given) != ("image" in instance) or given.get("resizeMode", "pad") not in ("pad", "crop"):
+            return "resizeMode belongs to an image."
+        if references and (given.get("durationSeconds") != 8 or len(references) > 3 or not instance.get("prompt")):
+            return "At most 3 references, 8 seconds and a prompt are needed."
+        if "video" in instance and {"durationSeconds", "aspectRatio", "resolution"} & given.keys():
+            return "An extension has the shape of its source."
+        if any(set(each) != {"image", "referenceType"} or each["referenceType"] != "asset" for each in references):
+            return "Invalid reference."
+        files = [(name, FILES[name], instance[name]) for name in FILES if name in instance]
+        files += [(f"referenceImages.{place}", "image/", each["image"]) for place, each in enumerate(references)]
+        for slot, kind, file in files:
+            data = open_base64(file.get("bytesBase64Encoded"))
+            if set(file) != {"bytesBase64Encoded", "mimeType"} or data is None or not file["mimeType"].startswith(kind):
+                return f"Invalid file `{slot}`."
+            self.receive(slot, data)
+        return None
 
     def _check_place(self, place: str | None) -> str | None:
         return None if place is None else "The service account may not write there."

@@ -67,6 +67,10 @@ export function useAccountFeed(): void {
 }
 
 function note(client: QueryClient, event: JobEvent): void {
+  if (event.type.startsWith("pipeline.")) {
+    askAgain(client, "pipelines");
+    return;
+  }
   if (!event.type.startsWith("job.")) {
     askAgain(client, "usage");
     return;

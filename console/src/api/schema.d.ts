@@ -275,10 +275,10 @@ export interface components {
             description: string | null;
             /**
              * Kind
-             * @description `embedding`: it is served by `/llm/embeddings`
+             * @description `embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; `transcription`: by `/llm/audio/transcriptions`
              * @enum {string}
              */
-            kind: "chat" | "embedding";
+            kind: "chat" | "embedding" | "speech" | "transcription";
         };
         /**
          * ChatModelList
@@ -617,11 +617,11 @@ export interface components {
         };
         /**
          * EventRecord
-         * @description A change of a job or a budget, with its state at that time.
+         * @description A change of a job, a pipeline or a budget, with its state at that time.
          */
         EventRecord: {
             /** Type */
-            type: components["schemas"]["EventType"] | "budget.threshold";
+            type: components["schemas"]["EventType"] | components["schemas"]["PipelineEventType"] | "budget.threshold";
             /** Id */
             id: string;
             /**
@@ -632,7 +632,7 @@ export interface components {
             /** Sequence */
             sequence: number;
             /** Data */
-            data: components["schemas"]["JobRecord"] | components["schemas"]["BudgetNotice"];
+            data: components["schemas"]["JobRecord"] | components["schemas"]["PipelineRecord"] | components["schemas"]["BudgetNotice"];
         };
         /**
          * EventType
@@ -893,6 +893,16 @@ export interface components {
              * @description ids of the jobs whose outputs it takes as inputs
              */
             parents: string[];
+            /**
+             * Pipeline Id
+             * @description the pipeline that it is part of, `pipe_…`
+             */
+            pipeline_id: string | null;
+            /**
+             * Step
+             * @description the name of the pipeline's step that it carries out
+             */
+            step: string | null;
             urls: components["schemas"]["JobUrls"];
             /** Request Id */
             request_id: string;
@@ -1071,6 +1081,71 @@ export interface components {
             concurrent_streams: number | null;
         };
         /**
+         * LineageJob
+         * @description A job of the lineage, in short.
+         */
+        LineageJob: {
+            /** Id */
+            id: string;
+            /** Model */
+            model: string;
+            /** Status */
+            status: string;
+            /** Step */
+            step: string | null;
+            /** Pipeline Id */
+            pipeline_id: string | null;
+        };
+        /**
+         * LineageLinkShape
+         * @description An output of one job that is an input of another.
+         */
+        LineageLinkShape: {
+            /** Parent */
+            parent: string;
+            /** Child */
+            child: string;
+            /**
+             * Param
+             * @description path of the file among the child's params
+             */
+            param: string;
+            /**
+             * Output
+             * @description id of the output; null while the parent is at work
+             */
+            output: string | null;
+            /**
+             * Distance
+             * @description steps from the job that was asked for, from 1
+             */
+            distance: number;
+        };
+        /**
+         * LineageRecord
+         * @description The jobs that led to a job, and those that were made from its outputs.
+         */
+        LineageRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "lineage";
+            /** Job */
+            job: string;
+            /** Parents */
+            parents: components["schemas"]["LineageLinkShape"][];
+            /** Children */
+            children: components["schemas"]["LineageLinkShape"][];
+            /** Jobs */
+            jobs: components["schemas"]["LineageJob"][];
+            /**
+             * Truncated
+             * @description whether there are more
+             */
+            truncated: boolean;
+        };
+        /**
          * MeshShape
          * @description Facts of a 3D model beside its faces and vertices. Null is unknown, as in a format that stays sealed.
          */
@@ -1233,6 +1308,12 @@ export interface components {
             endpoints: string[];
         };
         /**
+         * OnError
+         * @description The effect of a failed job on the rest of its pipeline.
+         * @enum {string}
+         */
+        OnError: "stop" | "continue";
+        /**
          * Outage
          * @description Seconds since the store answered, and seconds for which chat is still served without it.
          */
@@ -1321,6 +1402,232 @@ export interface components {
          * @enum {string}
          */
         Period: "total" | "day" | "month";
+        /**
+         * PipelineDryRun
+         * @description The effect that a pipeline would have. Nothing was created.
+         */
+        PipelineDryRun: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "pipeline.dry_run";
+            /**
+             * Valid
+             * @constant
+             */
+            valid: true;
+            /** Jobs */
+            jobs: number;
+            /** Steps */
+            steps: components["schemas"]["PipelineDryRunStep"][];
+            cost: components["schemas"]["Cost"];
+            /**
+             * Budget Left
+             * @description null: no budget is set
+             */
+            budget_left: string | null;
+            /**
+             * Expected Seconds
+             * @description of the slowest chain of steps; null while one of the models has not run here
+             */
+            expected_seconds: number | null;
+        };
+        /**
+         * PipelineDryRunStep
+         * @description One step, with the highest cost of its jobs together.
+         */
+        PipelineDryRunStep: {
+            /** Name */
+            name: string;
+            /** Model */
+            model: string;
+            /** Jobs */
+            jobs: number;
+            /** Needs */
+            needs: string[];
+            cost: components["schemas"]["Cost"];
+            expected_seconds: components["schemas"]["TypicalSeconds"] | null;
+        };
+        /**
+         * PipelineErrorBody
+         * @description The steps and jobs that failed, with the code of the first.
+         */
+        PipelineErrorBody: {
+            /** Message */
+            message: string;
+            /** Code */
+            code: string | null;
+            /** Steps */
+            steps: string[];
+            /** Job Ids */
+            job_ids: string[];
+            /** Retryable */
+            retryable: boolean;
+        };
+        /**
+         * PipelineEventType
+         * @description The closed set of events of pipelines; the last three end one.
+         * @enum {string}
+         */
+        PipelineEventType: "pipeline.queued" | "pipeline.succeeded" | "pipeline.failed" | "pipeline.canceled";
+        /**
+         * PipelinePage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        PipelinePage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["PipelineRecord"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * PipelineRecord
+         * @description Jobs that were accepted together and take each other's outputs. Loop on `done`.
+         */
+        PipelineRecord: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "pipeline";
+            status: components["schemas"]["PipelineState"];
+            /** Done */
+            done: boolean;
+            /** Progress */
+            progress: number;
+            /**
+             * Steps
+             * @description each after those that it needs
+             */
+            steps: components["schemas"]["StepRecord"][];
+            /** Params */
+            params: {
+                [key: string]: unknown;
+            };
+            /**
+             * Given
+             * @description `steps` and `on_error` of the request or the template
+             */
+            given: {
+                [key: string]: unknown;
+            };
+            on_error: components["schemas"]["OnError"];
+            /** Template */
+            template: string | null;
+            /**
+             * Version
+             * @description the version of the template
+             */
+            version: number | null;
+            /**
+             * Retry Of
+             * @description the pipeline that it repeats from a step on
+             */
+            retry_of: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Finished At */
+            finished_at: string | null;
+            /** Expires At */
+            expires_at: string | null;
+            error: components["schemas"]["PipelineErrorBody"] | null;
+            cost: components["schemas"]["Cost"];
+            /** Client Ref */
+            client_ref: string | null;
+            /** Metadata */
+            metadata: {
+                [key: string]: string;
+            } | null;
+            urls: components["schemas"]["PipelineUrls"];
+            /** Request Id */
+            request_id: string;
+        };
+        /**
+         * PipelineState
+         * @description The state of a pipeline. Clients loop on `done`.
+         * @enum {string}
+         */
+        PipelineState: "queued" | "running" | "canceling" | "succeeded" | "failed" | "canceled";
+        /**
+         * PipelineTemplateList
+         * @description The newest version of each of your templates, by name.
+         */
+        PipelineTemplateList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["PipelineTemplateRecord"][];
+            /**
+             * Has More
+             * @constant
+             */
+            has_more: false;
+        };
+        /**
+         * PipelineTemplateRecord
+         * @description A version of a stored pipeline.
+         */
+        PipelineTemplateRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "pipeline.template";
+            /** Name */
+            name: string;
+            /** Version */
+            version: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Description */
+            description: string | null;
+            /** Steps */
+            steps: {
+                [key: string]: unknown;
+            }[];
+            /**
+             * On Error
+             * @enum {string}
+             */
+            on_error: "stop" | "continue";
+            /** Params */
+            params: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * PipelineUrls
+         * @description Links of a pipeline.
+         */
+        PipelineUrls: {
+            /** Self */
+            self: string;
+            /** Events */
+            events: string;
+            /** Cancel */
+            cancel: string;
+            /** Retry */
+            retry: string;
+        };
         /**
          * PriceShape
          * @description Decimal strings of USD.
@@ -1502,7 +1809,7 @@ export interface components {
             /** Id */
             id: string;
             /** Event */
-            event: components["schemas"]["EventType"] | "budget.threshold";
+            event: components["schemas"]["EventType"] | components["schemas"]["PipelineEventType"] | "budget.threshold";
             /** Data */
             data: string;
         };
@@ -1669,6 +1976,41 @@ export interface components {
          */
         Status: "pending" | "delivered" | "failed";
         /**
+         * StepRecord
+         * @description One step of a pipeline with its jobs: one, or one for each element of `for_each`.
+         */
+        StepRecord: {
+            /** Name */
+            name: string;
+            /** Model */
+            model: string;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "waiting" | "queued" | "running" | "succeeded" | "failed" | "canceled";
+            /** Progress */
+            progress: number;
+            /**
+             * Needs
+             * @description the steps whose outputs it takes
+             */
+            needs: string[];
+            /**
+             * Is Fan Out
+             * @description whether it has `for_each`
+             */
+            is_fan_out: boolean;
+            on_error: components["schemas"]["OnError"];
+            /** Job Ids */
+            job_ids: string[];
+            /**
+             * Jobs
+             * @description those not deleted; null in lists and events
+             */
+            jobs: components["schemas"]["JobRecord"][] | null;
+        };
+        /**
          * StorageShape
          * @description Bytes of files and assets that an account stores.
          */
@@ -1712,10 +2054,30 @@ export interface components {
             /** Per Request */
             per_request: string;
             /**
+             * Per Million Characters
+             * @description of text that is read aloud
+             */
+            per_million_characters: string;
+            /**
+             * Per Minute
+             * @description of sound that is written down
+             */
+            per_minute: string;
+            /**
              * Currency
              * @constant
              */
             currency: "USD";
+        };
+        /**
+         * Transcript
+         * @description OpenAI's transcript; vendors may add fields.
+         */
+        Transcript: {
+            /** Text */
+            text: string;
+        } & {
+            [key: string]: unknown;
         };
         /**
          * TypicalSeconds
@@ -2418,6 +2780,186 @@ export interface components {
             period: components["schemas"]["Period"];
         };
         /**
+         * PipelineBody
+         * @description Steps or the name of a template, and optional fields.
+         */
+        PipelineBody: {
+            /**
+             * Steps
+             * @description a list, or an object of steps by name
+             * @default null
+             */
+            steps: components["schemas"]["PipelineStepBody"][] | null;
+            /**
+             * Template
+             * @description name of a stored pipeline, instead of `steps`
+             * @default null
+             */
+            template: string | null;
+            /**
+             * Version
+             * @description version of the template; default: the newest
+             * @default null
+             */
+            version: number | null;
+            /**
+             * Params
+             * @description values for `{"param": …}`
+             * @default null
+             */
+            params: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * On Error
+             * @description default: `stop`
+             * @default null
+             */
+            on_error: ("stop" | "continue") | null;
+            /** @default null */
+            webhook: components["schemas"]["PipelineWebhook"] | null;
+            /**
+             * Client Ref
+             * @description yours; echoed, also by the jobs
+             * @default null
+             */
+            client_ref: string | null;
+            /**
+             * Metadata
+             * @description yours; echoed, also by the jobs
+             * @default null
+             */
+            metadata: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Start Timeout
+             * @description seconds until a job must have started, once its inputs are there
+             * @default null
+             */
+            start_timeout: number | null;
+            /**
+             * Run Timeout
+             * @description seconds each job may run once started
+             * @default null
+             */
+            run_timeout: number | null;
+            /**
+             * Retention
+             * @description seconds that it is kept once done, or "forever"
+             * @default null
+             */
+            retention: number | "forever" | null;
+            /**
+             * Dry Run
+             * @description validate and price, but create nothing
+             * @default null
+             */
+            dry_run: boolean | null;
+        };
+        /**
+         * PipelineRetryBody
+         * @description The step from which to repeat a pipeline.
+         */
+        PipelineRetryBody: {
+            /**
+             * From
+             * @description repeat this step and all that need it; default: what did not succeed
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Params
+             * @description replaces some of the pipeline's own params
+             * @default null
+             */
+            params: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * PipelineStepBody
+         * @description One step: a generation, or one for each element of a list.
+         */
+        PipelineStepBody: {
+            /**
+             * Name
+             * @description by which other steps refer to it
+             */
+            name: string;
+            /**
+             * Model
+             * @description model id
+             */
+            model: string;
+            /**
+             * Params
+             * @description the model's own params, with references
+             * @default {}
+             */
+            params: {
+                [key: string]: unknown;
+            };
+            /**
+             * For Each
+             * @description a list, `{"param": …}` with a list, or `{"step": …}` of a step with `for_each`
+             * @default null
+             */
+            for_each: unknown[] | {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * On Error
+             * @description default: that of the pipeline
+             * @default null
+             */
+            on_error: ("stop" | "continue") | null;
+        };
+        /**
+         * PipelineTemplateBody
+         * @description A pipeline to store.
+         */
+        PipelineTemplateBody: {
+            /**
+             * Steps
+             * @description a list, or an object of steps by name
+             */
+            steps: components["schemas"]["PipelineStepBody"][];
+            /**
+             * On Error
+             * @description default: `stop`
+             * @default null
+             */
+            on_error: ("stop" | "continue") | null;
+            /**
+             * Params
+             * @description defaults of its own params
+             * @default null
+             */
+            params: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Description
+             * @default null
+             */
+            description: string | null;
+        };
+        /**
+         * PipelineWebhook
+         * @description The endpoint for the events of this pipeline.
+         */
+        PipelineWebhook: {
+            /** Url */
+            url: string;
+            /**
+             * Events
+             * @description default: the three that end a pipeline; those of jobs may be named, too
+             * @default null
+             */
+            events: (components["schemas"]["PipelineEventType"] | components["schemas"]["EventType"])[] | null;
+        };
+        /**
          * ReasonBody
          * @description The reason for a correction of the ledger.
          * @example {
@@ -2496,7 +3038,7 @@ export interface components {
              * @description default: the four events that end a job
              * @default null
              */
-            events: (components["schemas"]["EventType"] | "budget.threshold")[] | null;
+            events: (components["schemas"]["EventType"] | components["schemas"]["PipelineEventType"] | "budget.threshold")[] | null;
             /**
              * Description
              * @description your note
@@ -2523,7 +3065,7 @@ export interface components {
              * @description the events to send from now on
              * @default null
              */
-            events: (components["schemas"]["EventType"] | "budget.threshold")[] | null;
+            events: (components["schemas"]["EventType"] | components["schemas"]["PipelineEventType"] | "budget.threshold")[] | null;
             /**
              * Description
              * @description your note

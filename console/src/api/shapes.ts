@@ -30,6 +30,12 @@ export type LedgerEntry = Schemas["LedgerEntry"];
 export type Vendor = Schemas["VendorRecord"];
 export type Share = Schemas["ShareRecord"];
 export type ShareWithUrl = Schemas["ShareWithUrl"];
+export type Pipeline = Schemas["PipelineRecord"];
+export type PipelineStep = Schemas["StepRecord"];
+export type PipelineDryRun = Schemas["PipelineDryRun"];
+export type PipelineTemplate = Schemas["PipelineTemplateRecord"];
+export type Lineage = Schemas["LineageRecord"];
+export type LineageLink = Schemas["LineageLinkShape"];
 
 /** A page of a list. */
 export interface Page<T> {

@@ -4,7 +4,7 @@ import { useModels } from "../api/queries";
 import { Icon } from "../shell/icons";
 import { WORDS } from "../vocabulary";
 import { useFilters } from "./address_filters";
-import { TEXT_KINDS } from "./model_order";
+import { DIRECT_KINDS } from "./model_order";
 import { SearchField } from "./search_field";
 
 export function JobSearch({ className }: { className?: string }) {
@@ -26,7 +26,7 @@ export function JobSearch({ className }: { className?: string }) {
 export function ModelFilter() {
   const [search, change] = useFilters();
   const models = useModels();
-  const ids = (models.data ?? []).filter((model) => !TEXT_KINDS.has(model.kind)).map((model) => model.id);
+  const ids = (models.data ?? []).filter((model) => !DIRECT_KINDS.has(model.kind)).map((model) => model.id);
   const chosen = search.get("model");
   return (
     <Select

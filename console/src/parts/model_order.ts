@@ -2,12 +2,24 @@
 import type { Model } from "../api/shapes";
 
 /** The order of the menu of kinds. */
-export const KINDS: Record<string, string> = { "3d": "3D", video: "Video", image: "Image", chat: "Chat" };
+export const KINDS: Record<string, string> = {
+  "3d": "3D",
+  video: "Video",
+  image: "Image",
+  audio: "Audio",
+  text: "Text",
+  chat: "Chat",
+};
 
 /** Kinds that answer at once, without a job. */
-export const TEXT_KINDS: ReadonlySet<string> = new Set(["chat", "embedding"]);
+export const DIRECT_KINDS: ReadonlySet<string> = new Set(["chat", "embedding", "speech", "transcription"]);
 
-const BUILT_IN = new Set(["embedded", "local", "minilm"]);
+/** Return whether the playground has a page for the model: it chats, or makes jobs. */
+export function isPlayable(model: Model): boolean {
+  return model.kind === "chat" || !DIRECT_KINDS.has(model.kind);
+}
+
+const BUILT_IN = new Set(["embedded", "local", "local_large", "minilm", "hibari", "whisper"]);
 const SIMULATED = new Set(["sim"]);
 
 /** Return whether a vendor is neither built in nor simulated. */

@@ -1,5 +1,5 @@
 /** A 3D model to turn around: by pointer, touch or arrow keys. */
-import { Alert, Loader, Switch } from "@mantine/core";
+import { Alert, Loader, Switch, Text } from "@mantine/core";
 import { createElement, useEffect, useRef, useState } from "react";
 import type { Output } from "../api/shapes";
 import { localUrl, useSteadyUrl } from "./signed_media";
@@ -9,6 +9,8 @@ interface Props {
   /** A picture of it, shown until it is there. */
   preview?: Output | undefined;
   height?: number;
+  /** Without the switch for the wireframe, where there is little room. */
+  isSmall?: boolean;
   /** Called when the model is shown, with the viewer and its code. It may return what is to be done at the end. */
   onShown?: (viewer: HTMLElement, code: ViewerCode) => () => void;
 }
@@ -17,12 +19,41 @@ export type ViewerCode = typeof import("./viewer");
 
 type Standing = "loading" | "shown" | "failed";
 
-export function ModelView({ output, preview, height = 380, onShown }: Props) {
+/** Only GLB can be shown. Of other formats there is a picture at most. */
+export function ModelView(props: Props) {
+  const { output, preview } = props;
+  if (output.content_type === "model/gltf-binary") return <Viewer {...props} />;
+  return (
+    <div>
+      {preview && <img className="viewer-still" src={localUrl(preview.url)} alt="3D model" />}
+      <Text size="sm" c="dimmed">
+        This format cannot be turned here. Download the model instead.
+      </Text>
+    </div>
+  );
+}
+
+function Viewer({ output, preview, height = 380, isSmall, onShown }: Props) {
+  const url = useSteadyUrl(output);
+  return (
+    <ModelStage url={url} poster={preview ? localUrl(preview.url) : undefined} {...{ height, isSmall, onShown }} />
+  );
+}
+
+interface StageProps {
+  url: string;
+  poster?: string | undefined;
+  height: number;
+  isSmall?: boolean | undefined;
+  onShown?: Props["onShown"] | undefined;
+}
+
+/** A GLB by its address. */
+export function ModelStage({ url, poster, height, isSmall, onShown }: StageProps) {
   const viewer = useRef<HTMLElement>(null);
   const [code, setCode] = useState<ViewerCode | null>(null);
   const [standing, setStanding] = useState<Standing>("loading");
   const [edges, setEdges] = useState(false);
-  const url = useSteadyUrl(output);
 
   useEffect(() => {
     let gone = false;
@@ -68,7 +99,7 @@ export function ModelView({ output, preview, height = 380, onShown }: Props) {
     <div className="viewer" style={{ height }} data-standing={standing}>
       {standing === "loading" && (
         <div className="viewer-waiting" role="status" aria-label="Loading the model">
-          {preview ? <img src={localUrl(preview.url)} alt="" /> : null}
+          {poster ? <img src={poster} alt="" /> : null}
           <Loader size="sm" type="dots" />
         </div>
       )}
@@ -86,7 +117,7 @@ export function ModelView({ output, preview, height = 380, onShown }: Props) {
           "camera-orbit": "25deg 72deg auto",
           exposure: "1.05",
         })}
-      {standing === "shown" && (
+      {standing === "shown" && !isSmall && (
         <Switch
           className="viewer-edges"
           label="Wireframe"

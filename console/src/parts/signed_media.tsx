@@ -1,9 +1,10 @@
 /** An output of a job: its picture, its film, or a link to its bytes. The link in the record is signed and needs no key. */
 import { Button, Group, Text } from "@mantine/core";
-import { useRef, useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import type { Output } from "../api/shapes";
 import { Icon } from "../shell/icons";
 import { WORDS } from "../vocabulary";
+import { CodeBlock } from "./code_block";
 import { formatBytes, formatCount } from "./numbers";
 import { formatSeconds } from "./time";
 
@@ -23,6 +24,8 @@ export function useSteadyUrl(output: Output): string {
   if (kept.current.id !== output.id || isOver) kept.current = output;
   return localUrl(kept.current.url);
 }
+
+const MOST_LETTERS = 100_000;
 
 export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHeight?: number }) {
   const url = useSteadyUrl(output);
@@ -51,8 +54,42 @@ export function SignedMedia({ output, maxHeight = 420 }: { output: Output; maxHe
       />
     );
   }
+  if (output.kind === "audio") {
+    // biome-ignore lint/a11y/useMediaCaption: what a model says is its text
+    return <audio className="sound" src={url} controls preload="metadata" onError={onError} aria-label={WORDS.sound} />;
+  }
   if (output.kind === "image") return <img src={url} alt={output.role} style={style} onError={onError} />;
+  if (output.kind === "text") return <Transcript output={output} maxHeight={maxHeight} onError={onError} />;
   return null;
+}
+
+/** A text that a model wrote. */
+function Transcript({ output, maxHeight, onError }: { output: Output; maxHeight: number; onError: () => void }) {
+  const url = useSteadyUrl(output);
+  const [text, setText] = useState<string | null>(null);
+  const failed = useRef(onError);
+  failed.current = onError;
+  useEffect(() => {
+    const leaving = new AbortController();
+    fetch(url, { signal: leaving.signal })
+      .then((answer) => (answer.ok ? answer.text() : Promise.reject(new Error(answer.statusText))))
+      .then(
+        (found) => setText(found.slice(0, MOST_LETTERS)),
+        () => leaving.signal.aborted || failed.current(),
+      );
+    return () => leaving.abort();
+  }, [url]);
+  if (text === null) return null;
+  return <CodeBlock code={readable(text, output.content_type)} label={WORDS.text} maxHeight={maxHeight} />;
+}
+
+function readable(text: string, type: string): string {
+  if (!type.includes("json")) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
 }
 
 /** Return facts about the output in one line. */

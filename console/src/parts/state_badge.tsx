@@ -1,6 +1,7 @@
 import type { JobState } from "../api/shapes";
 
 const TONES: Record<string, string> = {
+  waiting: "var(--mantine-color-gray-4)",
   queued: "var(--mantine-color-gray-5)",
   running: "var(--mantine-color-flume-4)",
   canceling: "var(--mantine-color-gate-5)",

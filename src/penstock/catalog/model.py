@@ -25,6 +25,12 @@ class Expectation:
     ratio: float | None = None  # width to height, where the vendor chooses the pixels
     picture_type: str | None = None  # such as `png`
 
+    @property
+    def kept(self) -> dict[str, Any]:
+        """Return the size, length and type that are set, to be kept in an operation as they come out of the store."""
+        names = ("width", "height", "seconds", "ratio", "picture_type")
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:

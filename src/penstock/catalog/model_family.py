@@ -19,6 +19,8 @@ MESH: Final = {"url": "https://example.com/cat.glb"}
 Prompt = Annotated[str, StringConstraints(strict=True, strip_whitespace=True, min_length=1, max_length=1024)]
 Seed = Annotated[Integer, Field(ge=0, le=2147483647)]
 Faces = Annotated[Integer, Field(ge=MIN_FACES, le=MAX_FACES)]
+RIGID_FORMATS: Final = {"obj", "stl"}
+"""Formats that hold no skeleton."""
 Format = Literal["glb", "obj", "stl", "usdz", "fbx"]
 RigType = Literal["biped", "quadruped", "hexapod", "octopod", "avian", "serpentine", "aquatic"]
 
@@ -229,7 +231,21 @@ OPERATIONS: Final[
 def offer(prefix: str, vendor: str, operation: str, params: type[Params] | None = None) -> GenerationModel:
     """Return the model of one operation: `offer("tripo", "Tripo", "rig")` is `tripo_rig`, titled `Tripo: skeleton`."""
     title, usual, expect, example = OPERATIONS[operation]
-    return GenerationModel(f"{prefix}_{operation}", "3d", f"{vendor}: {title}", params or usual, example, expect)
+    name, shown = (f"{prefix}_{operation}", f"{vendor}: {title}") if prefix else (operation, title.capitalize())
+    return GenerationModel(name, "3d", shown, params or usual, example, expect)
+
+
+MODELS: Final = tuple(offer("", "", operation) for operation in OPERATIONS)
+"""Models that several vendors run, so that a route chooses among them."""
+
+
+def find_skeleton_loss(vendor: str, operation: str | None, params: Mapping[str, Any]) -> str | None:
+    """Return why a vendor's rigged model should not be changed in this way; None if it may."""
+    if operation in ("remesh", "retexture"):
+        return f"A rigged model loses its skeleton on {operation}: do that with the model from before the rig job."
+    if operation == "convert" and params["format"] in RIGID_FORMATS:
+        return f"{vendor} writes a rigged model as glb, fbx or usdz only: change `format`."
+    return None
 
 
 def operation_of(model: str) -> str | None:

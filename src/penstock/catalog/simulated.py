@@ -154,7 +154,7 @@ MODELS = (
         title="Simulated turntable film",
         params=SimTurntableParams,
         expect=text_to_video.expect,
-        example={"mesh": {"job": "job_01jz2d8p5v8n6q9f3x7c4k1m0a"}, "script": {"latency": 1, "ending": "succeeded"}},
+        example={"mesh": {"url": "https://example.com/cat.glb"}, "script": {"latency": 1, "ending": "succeeded"}},
     ),
     GenerationModel(
         id="sim_image_to_model",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from penstock.domain.ids import ALPHABET, encode
 from penstock.domain.jobs import Job, State
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines.records import Pipeline
 
 POSITION_LENGTH = 13  # 65 bits: any 64-bit position
 

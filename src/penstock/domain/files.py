@@ -29,7 +29,6 @@ CONTENT_TYPES: dict[str, PictureType] = {"jpeg": "image/jpeg", "png": "image/png
 ENDINGS = {
     "model/gltf-binary": "glb",
     "model/vnd.usdz+zip": "usdz",
-    "application/x-fbx": "fbx",
     "application/vnd.autodesk.fbx": "fbx",
     "video/quicktime": "mov",
     "audio/mpeg": "mp3",

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Final
 
 from penstock.domain.files import InputFacts, Source, opened
-from penstock.domain.job_errors import BadOutput, FileUnreadable
+from penstock.domain.job_errors import FileUnreadable
+from penstock.inspection import models
 from penstock.inspection.images_and_video import MAX_VIDEO_SIDE
-from penstock.inspection.models import inspect_model
 
 if TYPE_CHECKING:  # PyAV is imported where it is used: a child that does not need it does not load it
     from av.container import InputContainer
@@ -41,12 +41,8 @@ def inspect_sound(source: Source) -> InputFacts:
 
 
 def inspect_mesh(source: Source) -> InputFacts:
-    """Describe a caller's GLB after reading all of it."""
-    try:
-        inspect_model(source, None)
-    except BadOutput as error:
-        raise FileUnreadable(error.message) from error
-    return InputFacts("model/gltf-binary")
+    """Describe a caller's 3D model: a GLB, OBJ or STL is read fully, an FBX or USDZ stays sealed."""
+    return InputFacts(models.inspect_mesh(source).content_type)
 
 
 def _inspect(source: Source, name: str, read: "Callable[[InputContainer, bytes], InputFacts]") -> InputFacts:

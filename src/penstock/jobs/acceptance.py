@@ -8,7 +8,7 @@ from penstock.catalog.file_input import file_at
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Headroom, Job
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines.records import Pipeline
 from penstock.errors import IdempotencyKeyMismatch, InsufficientBudget
 from penstock.jobs.request import Decoded
 from penstock.store.database import Connection, Database

@@ -111,7 +111,12 @@ class Upkeep:
             with suppress(Gone):
                 await self._database.write(_remove_pipeline, account_id, pipeline_id, "expired")
         for pipeline_id in await self._database.read(pipeline_rows.stalled, now - STALLED_SECONDS, SWEEP_BATCH):
-            await self._database.write(advance_rows.resume, pipeline_id, now)
+            try:
+                await self._database.write(advance_rows.resume, pipeline_id, now)
+            except StoreUnavailable:
+                raise
+            except Exception:  # it must not block the others
+                log.exception("a pipeline cannot go on", extra={"fields": {"pipeline_id": pipeline_id}})
 
     async def _clear(self, job_id: str) -> None:
         """Remove the bytes of a removed job, unless an open job still needs its outputs: a later sweep does."""

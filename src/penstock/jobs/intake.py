@@ -17,7 +17,7 @@ from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.jobs import Job, Parent
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines.records import Pipeline
 from penstock.errors import (
     Detail,
     FileNotFound,

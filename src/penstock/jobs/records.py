@@ -18,7 +18,7 @@ from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
 from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
 from penstock.domain.money import format_usd
-from penstock.domain.pipelines import OnError, Pipeline, PipelineState, PipelineStep
+from penstock.domain.pipelines.records import OnError, Pipeline, PipelineState, PipelineStep
 from penstock.domain.searching.words import input_name
 from penstock.vendor_api.generation import Kind, Role
 

@@ -193,7 +193,8 @@ class _Reader:
         """Return the length to order: the nearest one, the longer of two."""
         params, terms = self.order.params, self.terms
         if "video" in params:
-            self._ignore("duration")
+            if params.get("duration") != terms.fixed.get("video"):
+                self._ignore("duration")
             return None
         fixed = next((length for name, length in terms.fixed.items() if params.get(name)), None)
         wanted = params.get("duration")

@@ -81,12 +81,6 @@ class PictureOrder:
     warnings: tuple[str, ...]
     expected: Expectation
 
-    @property
-    def kept(self) -> dict[str, Any]:
-        """The expected result, to be kept in an operation."""
-        found = {name: getattr(self.expected, name) for name in ("width", "height", "ratio", "picture_type")}
-        return {name: value for name, value in found.items() if value is not None}
-
     def files(self, terms: PictureTerms) -> dict[str, Any]:
         """Return the fields of the caller's pictures, with a `DataUri` for each."""
         images: Any = [DataUri(file) for file in self.images]

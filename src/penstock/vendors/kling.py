@@ -4,7 +4,7 @@ import hmac
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Final, Literal
 from urllib.parse import quote
@@ -344,7 +344,7 @@ def _describe(order: Order) -> _Request:
         "aspect_ratio": params["aspectRatio"],
         **ours,
     }
-    return _Request(body, kept={"expected": asdict(expected)}, warnings=tuple(_warnings(params, seconds)))
+    return _Request(body, kept={"expected": expected.kept}, warnings=tuple(_warnings(params, seconds)))
 
 
 def _describe_film(order: Order, ours: Mapping[str, str]) -> _Request:

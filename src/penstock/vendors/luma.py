@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote
 
@@ -283,7 +283,7 @@ def _describe(order: Order) -> _Request:
         "duration": f"{seconds}s",
         **callback,
     }
-    expected = asdict(replace(text_to_video.expect(params), seconds=seconds))
+    expected = replace(text_to_video.expect(params), seconds=seconds).kept
     return _Request(body, kept={"expected": expected}, warnings=tuple(_warnings(params, seconds)))
 
 

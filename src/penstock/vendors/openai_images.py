@@ -195,7 +195,7 @@ def _read(reply: Reply, order: Order, asked: PictureOrder) -> Accepted | Finishe
     urls = [picture.url for picture in pictures if picture.url]
     if not urls:
         return fail_empty(upstream_id, UpstreamError)
-    return Accepted(upstream_id, {"urls": urls, "expected": asked.kept}, asked.warnings)
+    return Accepted(upstream_id, {"urls": urls, "expected": asked.expected.kept}, asked.warnings)
 
 
 def _output(source: Call | str) -> Output:

@@ -5,5 +5,5 @@
   then `mesh` and `decimation`, put together by `form`.
 - `material` covers the surface: `uv_charts`, `texture`, `pbr`, put together by `skin`.
 - `glb_writer` writes the file. `render` draws the preview with `raster`.
-- `model_engine` runs the whole.
+- `model_engine` runs the whole. `text_engine` draws the picture first, from a prompt.
 """

@@ -66,7 +66,37 @@ def _list_outputs(product: Product) -> Iterator[dict[str, str]]:
 def _make_model(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.inflate.model_engine import ModelWish, make_model  # noqa: PLC0415  only the requested engine
 
-    return make_model(ModelWish(picture=Path(task["inputs"]["file"]), **task["wish"]), folder, weights, report)
+    wish = ModelWish(picture=Path(task["inputs"]["file"]), **task["wish"])
+    return _finish_model(task, make_model(wish, folder, weights, report), folder)
+
+
+def _make_model_of_prompt(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.inflate.text_engine import TextWish, make_model_of_prompt  # noqa: PLC0415
+
+    return _finish_model(task, make_model_of_prompt(TextWish(**task["wish"]), folder, weights, report), folder)
+
+
+def _finish_model(task: Mapping[str, Any], product: Product, folder: Path) -> Product:
+    """Pair the triangles of a model, if its order asks for faces of four corners."""
+    if not task.get("quads"):
+        return product
+    from penstock_engines.mesh.remesh_engine import pair_faces  # noqa: PLC0415
+
+    return pair_faces(product, folder)
+
+
+def _remesh(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.mesh.remesh_engine import RemeshWish, remesh  # noqa: PLC0415
+
+    del weights
+    return remesh(RemeshWish(mesh=Path(task["inputs"]["mesh"]), **task["wish"]), folder, report)
+
+
+def _convert(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.mesh.convert_engine import ConvertWish, convert  # noqa: PLC0415
+
+    del weights
+    return convert(ConvertWish(mesh=Path(task["inputs"]["mesh"]), **task["wish"]), folder, report)
 
 
 def _make_video(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
@@ -88,6 +118,13 @@ def _make_still_film(task: Mapping[str, Any], folder: Path, weights: Path, repor
     return make_still_film(StillWish(first=first, last=last, **task["wish"]), folder, weights, report)
 
 
+def _make_turntable(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.turntable.turntable_engine import TurntableWish, make_turntable  # noqa: PLC0415
+
+    del weights
+    return make_turntable(TurntableWish(mesh=Path(task["inputs"]["mesh"]), **task["wish"]), folder, report)
+
+
 def _make_speech(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
     from penstock_engines.speech.orders import make_speech  # noqa: PLC0415
 
@@ -103,9 +140,13 @@ def _make_transcript(task: Mapping[str, Any], folder: Path, weights: Path, repor
 
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
+    "inflate_text": _make_model_of_prompt,
     "cinema": _make_video,
     "sketch": _make_pictures,
     "still": _make_still_film,
+    "remesh": _remesh,
+    "convert": _convert,
+    "turntable": _make_turntable,
     "hibari": _make_speech,
     "whisper": _make_transcript,
 }

@@ -1,6 +1,6 @@
 """`embedded`: the built-in engines for pictures, 3D models and films. They need no account."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -34,18 +34,10 @@ from penstock.vendor_api.generation import (
 from penstock_engines.processors import count_processors
 from penstock_engines.studio.run import Limits
 from penstock_engines.studio.studio import Studio
-from penstock_engines.vendors import picture_models
-from penstock_engines.vendors.picture_models import (
-    SKETCH,
-    STILL_FILM,
-    describe_film,
-    describe_picture,
-    find_refusal,
-    list_inputs,
-    list_unsupported,
-)
+from penstock_engines.vendors import picture_models, solid_models
+from penstock_engines.vendors.picture_models import find_refusal, list_unsupported
 
-FAMILIES: Final = (image_to_model, text_to_video, speech, picture_models)
+FAMILIES: Final = (image_to_model, text_to_video, speech, picture_models, solid_models)
 SERVED: Final = [ServedModel(model, FREE) for family in FAMILIES for model in family.MODELS]
 USUAL_FACES: Final = {
     "v2.5-20250123": 20_000,
@@ -124,9 +116,9 @@ class Embedded(GenerationDefaults):
             yield Call("PUT", f"{path}/inputs/file", file=order.file)
         for given in order.given("audio"):
             yield Call("PUT", f"{path}/inputs/audio", file=given.file)
-        for name, file in list_inputs(order):
+        for name, file in (*picture_models.list_inputs(order), *solid_models.list_inputs(order)):
             yield Call("PUT", f"{path}/inputs/{name}", file=file)
-        reply = yield Call("PUT", path, json=_describe(order))
+        reply = yield Call("PUT", path, json=DESCRIBERS[order.model](order))
         match reply.status:
             case 201:
                 version = order.params.get("model_version")
@@ -171,28 +163,22 @@ class Embedded(GenerationDefaults):
         return True
 
 
-def _describe(order: Order) -> dict[str, Any]:
-    """Return the order as the engines expect it."""
+def _describe_made_film(order: Order) -> dict[str, Any]:
     params = order.params
-    if order.model == SKETCH.id:
-        return describe_picture(params)
-    if order.model == STILL_FILM.id:
-        return describe_film(order)
-    if "durationSeconds" in params:
-        width, height = text_to_video.frame_size(params)
-        wish = {
-            "prompt": params["prompt"],
-            "width": width,
-            "height": height,
-            "seconds": params["durationSeconds"],
-            "lossless": params["compressionQuality"] == "lossless",
-            "people": params["personGeneration"] != "dont_allow",
-        }
-        return {"engine": "cinema", "wish": wish}
-    if "audio" in params:
-        return {"engine": "whisper", "wish": _pick(params, ("language", "prompt", "response_format"))}
-    if "text" in params:
-        return {"engine": "hibari", "wish": _pick(params, ("text", "speed", "output_format"))}
+    width, height = text_to_video.frame_size(params)
+    wish = {
+        "prompt": params["prompt"],
+        "width": width,
+        "height": height,
+        "seconds": params["durationSeconds"],
+        "lossless": params["compressionQuality"] == "lossless",
+        "people": params["personGeneration"] != "dont_allow",
+    }
+    return {"engine": "cinema", "wish": wish}
+
+
+def _describe_made_model(order: Order) -> dict[str, Any]:
+    params = order.params
     wish = {
         "face_limit": params.get("face_limit") or USUAL_FACES.get(params["model_version"]),
         "texture": params["texture"],
@@ -201,6 +187,24 @@ def _describe(order: Order) -> dict[str, Any]:
         "seed": params["model_seed"],
     }
     return {"engine": "inflate", "wish": wish}
+
+
+def _describe_speech(order: Order) -> dict[str, Any]:
+    return {"engine": "hibari", "wish": _pick(order.params, ("text", "speed", "output_format"))}
+
+
+def _describe_transcript(order: Order) -> dict[str, Any]:
+    return {"engine": "whisper", "wish": _pick(order.params, ("language", "prompt", "response_format"))}
+
+
+DESCRIBERS: Final[Mapping[str, Callable[[Order], dict[str, Any]]]] = {
+    **dict.fromkeys((model.id for model in image_to_model.MODELS), _describe_made_model),
+    **dict.fromkeys((model.id for model in text_to_video.MODELS), _describe_made_film),
+    **{model.id: _describe_transcript if model.kind == "text" else _describe_speech for model in speech.MODELS},
+    **picture_models.DESCRIBERS,
+    **solid_models.DESCRIBERS,
+}
+"""Returns an order of each model as its engine expects it."""
 
 
 def _pick(params: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

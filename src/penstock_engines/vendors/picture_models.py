@@ -1,6 +1,6 @@
 """The built-in models for pictures and for films of pictures: their params as the engines expect them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 from penstock.catalog.model import GenerationModel
@@ -36,8 +36,9 @@ USUAL_SIDE: Final = 1024
 USUAL_SECONDS: Final = 5
 
 
-def describe_picture(params: Mapping[str, Any]) -> dict[str, Any]:
+def describe_picture(order: Order) -> dict[str, Any]:
     """Return an order of `sketch_1` as the engine expects it."""
+    params = order.params
     width, height = picture_size(params) or (USUAL_SIDE, USUAL_SIDE)
     wish = {
         "prompt": params["prompt"],
@@ -71,6 +72,9 @@ def describe_film(order: Order) -> dict[str, Any]:
         "sound": params.get("generate_audio", True),
     }
     return {"engine": "still", "wish": wish}
+
+
+DESCRIBERS: Final = {SKETCH.id: describe_picture, STILL_FILM.id: describe_film}
 
 
 def list_inputs(order: Order) -> Iterator[tuple[str, StoredFile]]:

@@ -84,10 +84,10 @@ async def test_memory_does_not_grow_with_uploads(server, tmp_path):
 
 async def test_what_becomes_too_large_is_refused_before_it_ends(server):
     async with sending(server, 30 << 20) as (reader, writer):
-        writer.write(bytes((20 << 20) + 1))
+        writer.write(picture() + bytes(20 << 20))
         answer = await reader.readuntil(b"\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 413")
-    async with sending(server, 100 << 20) as (reader, _):
+    async with sending(server, 300 << 20) as (reader, _):
         assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 413")
     await until(lambda: not landed(server))
     assert stored(server) == []

@@ -15,6 +15,8 @@ import trimesh
 from conftest import Server, Start
 from PIL import Image, ImageDraw
 
+from penstock.vendors.sim import Sim
+
 MODEL, VIDEO = "vendora_image_to_model", "vendorb_video_31"
 
 
@@ -169,16 +171,14 @@ async def test_an_object_of_a_bucket_is_refused_as_nobody_here_can_read_it(built
 
 async def test_the_built_in_vendors_serve_what_the_configured_do_not(start):
     server = await start('[vendors.mine]\ntype = "sim"\n')
-    served = (await server.client.get("/api/v1/models")).json()["data"]
-    assert {model["id"]: model["vendors"] for model in served} == {
-        MODEL: ["mine"],
-        VIDEO: ["mine"],
-        "sim_image_to_model": ["mine"],
-        "sim_text_to_video": ["mine"],
-        "smollm2-135m": ["local"],
-        "qwen2.5-coder-1.5b": ["local_large"],
-        "minilm-l6": ["minilm"],
-    }
+    listed = (await server.client.get("/api/v1/models")).json()["data"]
+    served = {model["id"]: model["vendors"] for model in listed}
+    mine = {each.model.id for each in Sim.models}
+    assert {MODEL, VIDEO} < mine
+    assert {name for name, vendors in served.items() if vendors == ["mine"]} == mine
+    built_in = {"sketch_1": "embedded", "smollm2-135m": "local", "qwen2.5-coder-1.5b": "local_large"}
+    built_in |= {"minilm-l6": "minilm", "hibari": "hibari", "whisper-base": "whisper"}
+    assert {name: served[name] for name in built_in} == {name: [vendor] for name, vendor in built_in.items()}
 
 
 async def test_a_route_may_name_a_built_in_vendor(start):

@@ -8,6 +8,7 @@ import av
 import numpy as np
 import pytest
 from conftest import Server, Start
+from embedded_jobs import download, finish
 from PIL import Image
 
 SKETCH, FILM = "sketch_1", "still_film"
@@ -17,21 +18,6 @@ SKETCH, FILM = "sketch_1", "still_film"
 async def built_in(start: Start) -> AsyncIterator[Server]:
     """A gateway with nothing configured."""
     return await start("")
-
-
-async def finish(server: Server, model: str, **params: Any) -> dict[str, Any]:
-    """The record of a job once it is done, however long that takes."""
-    job = await server.submit(model, **params)
-    while True:
-        record = (await server.client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 60})).json()
-        if record["done"]:
-            return record
-
-
-async def download(server: Server, output: dict[str, Any]) -> bytes:
-    response = await server.client.get(output["url"])
-    assert response.status_code == 200
-    return response.content
 
 
 async def open_picture(server: Server, output: dict[str, Any]) -> Image.Image:

@@ -1,42 +1,11 @@
 """Pipelines over HTTP: acceptance, order, failure, cancel, retry and what a caller sees of them."""
 
-import asyncio
 from typing import Any
 
-import httpx
 import pytest
 from conftest import Server, Start
+from flows import FAST, FILM, FOX, MODEL, PICTURE, PRICED, finish, run, scripted, step, steps_of
 from steps import refused
-
-FAST = {"script": {"latency": 0.05}}
-PICTURE = {"name": "picture", "model": "sim_text_to_image", "params": {"prompt": {"param": "prompt"}, **FAST}}
-MODEL = {"name": "model", "model": "sim_image_to_model", "params": {"file": {"step": "picture"}, **FAST}}
-FILM = {"name": "film", "model": "sim_model_to_video", "params": {"mesh": {"step": "model", "output": 0}, **FAST}}
-FOX = {"params": {"prompt": "a red fox"}, "steps": [PICTURE, MODEL, FILM]}
-
-
-async def run(client: httpx.AsyncClient, body: dict[str, Any], **headers: str) -> dict[str, Any]:
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = await client.post("/api/v1/pipelines", json=body, headers=names)
-    assert response.status_code == 202, response.text
-    return response.json()
-
-
-async def finish(client: httpx.AsyncClient, pipeline_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(60):
-        while True:
-            response = await client.get(f"/api/v1/pipelines/{pipeline_id}", params={"wait": 30})
-            assert response.status_code == 200, response.text
-            if response.json()["done"]:
-                return response.json()
-
-
-def steps_of(record: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {step["name"]: step for step in record["steps"]}
-
-
-def scripted(step: dict[str, Any], **script: Any) -> dict[str, Any]:
-    return {**step, "params": {**step["params"], "script": {"latency": 0.05, **script}}}
 
 
 class TestChain:
@@ -111,16 +80,6 @@ class TestFanOut:
         assert (await finish(server.client, record["id"]))["status"] == "succeeded"
 
 
-PRICES = {"sim_text_to_image": "0.10", "sim_image_to_model": "0.20", "sim_model_to_video": "0.30"}
-PRICED = '[vendors.sim]\ntype = "sim"\n' + "".join(
-    f'[[models]]\nid = "{name}"\nvendor = "sim"\nprice = {{per_job = "{price}"}}\n' for name, price in PRICES.items()
-)
-
-
-def step(name: str, model: str, **params: Any) -> dict[str, Any]:
-    return {"name": name, "model": model, "params": params}
-
-
 CYCLE = [
     step("a", "sim_image_to_model", file={"step": "b", "output": "preview"}),
     step("b", "sim_image_to_model", file={"step": "a", "output": "preview"}),
@@ -166,7 +125,7 @@ class TestRefusals:
 class TestFailure:
     async def test_what_needs_a_failed_step_fails_and_the_rest_stops(self, server: Server) -> None:
         slow = step("slow", "sim_text_to_image", prompt="x", script={"latency": 0.05})
-        late = step("late", "sim_text_to_image", references={"step": "slow"}, script={"latency": 0.05})
+        late = step("late", "sim_text_to_image", prompt="x", references={"step": "slow"}, script={"latency": 0.05})
         steps = [scripted(PICTURE, ending="failed"), MODEL, FILM, slow, late]
         record = await finish(server.client, (await run(server.client, {**FOX, "steps": steps}))["id"])
         assert record["status"] == "failed"
@@ -180,7 +139,7 @@ class TestFailure:
 
     async def test_with_continue_the_others_go_on(self, server: Server) -> None:
         other = step("other", "sim_text_to_image", prompt="x", script={"latency": 0.3})
-        last = step("last", "sim_text_to_image", references={"step": "other"}, script={"latency": 0.05})
+        last = step("last", "sim_text_to_image", prompt="x", references={"step": "other"}, script={"latency": 0.05})
         steps = [scripted(PICTURE, ending="failed"), MODEL, other, last]
         body = {**FOX, "steps": steps, "on_error": "continue"}
         record = await finish(server.client, (await run(server.client, body))["id"])

@@ -130,7 +130,7 @@ async def test_its_types_are_those_of_the_api(server):
     document = (await server.client.get("/openapi.json")).json()
     written = (Path(__file__).parents[3] / "console" / "src" / "api" / "schema.d.ts").read_text()
     for name, schema in document["components"]["schemas"].items():
-        if re.search(r"Params|^Script$|^GenerationRequest$", name):
+        if re.search(r"Params|Input$|^FrameImage$|^StoredObject$|^Script$|^GenerationRequest$", name):
             continue  # of models, whose forms are drawn from what the server says
         place = written.find(f"\n        {name}: ")
         assert place > 0, name

@@ -13,12 +13,12 @@ import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mutations import mutations
+from small_media import fbx, rigged
 
 from penstock.domain.files import Clip
 from penstock.domain.job_errors import BadOutput, FileUnreadable
 from penstock.inspection.meshes.obj import MAX_LINE_BYTES
 from penstock.inspection.models import ModelFacts, inspect_mesh, inspect_model
-from penstock.simulator.samples import pack_glb
 
 BALL = trimesh.creation.icosphere(subdivisions=1)
 
@@ -31,40 +31,8 @@ def zip_of(files: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> by
     target = io.BytesIO()
     with zipfile.ZipFile(target, "w", compression) as archive:
         for name, data in files.items():
-            archive.writestr(zipfile.ZipInfo(name), data, compression)  # without the time, which is in the tests' names
+            archive.writestr(zipfile.ZipInfo(name), data, compression)  # dated 1980, so that tests have one name
     return target.getvalue()
-
-
-def fbx(*names: bytes, version: int = 7400) -> bytes:
-    head = b"Kaydara FBX Binary  \x00\x1a\x00" + struct.pack("<I", version)
-    node = struct.Struct("<QQQB" if version >= 7500 else "<IIIB")
-    for name in names:
-        head += node.pack(len(head) + node.size + len(name), 0, 0, len(name)) + name
-    return head + bytes(node.size)
-
-
-def rigged() -> bytes:
-    """A triangle bound to two joints, one metre tall by its bind matrices, with one clip of two seconds."""
-    points = struct.pack("<9f", 0, 0, 0, 100, 0, 0, 0, 100, 0)
-    shrink = np.diag([0.01, 0.01, 0.01, 1]).astype("<f4").tobytes()
-    times = struct.pack("<3f", 0, 0.5, 2)
-    document = {
-        "asset": {"version": "2.0"},
-        "accessors": [
-            {"bufferView": 0, "componentType": 5126, "count": 3, "type": "VEC3"},
-            {"bufferView": 1, "componentType": 5126, "count": 2, "type": "MAT4"},
-            {"bufferView": 2, "componentType": 5126, "count": 3, "type": "SCALAR"},
-        ],
-        "meshes": [{"primitives": [{"attributes": {"POSITION": 0}}]}],
-        "nodes": [{"mesh": 0, "skin": 0, "scale": [5, 5, 5]}, {"name": "hip", "children": [2]}, {"name": "knee"}],
-        "scenes": [{"nodes": [0, 1]}],
-        "skins": [{"joints": [1, 2], "inverseBindMatrices": 1}],
-        "animations": [
-            {"name": "walk", "channels": [], "samplers": [{"input": 2, "output": 0}]},
-            {"channels": [], "samplers": []},
-        ],
-    }
-    return pack_glb(document, [points, shrink * 2, times])
 
 
 def edited(data: bytes, edit: Callable[[dict[str, Any]], Any]) -> bytes:

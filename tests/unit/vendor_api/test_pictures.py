@@ -10,11 +10,11 @@ from penstock.catalog.model import Expectation
 from penstock.catalog.text_to_image import RATIOS, TextToImageParams
 from penstock.vendor_api.generation import Order
 from penstock.vendor_api.pictures import (
+    ParamTerm,
     PictureOrder,
     PictureTerms,
     PixelTerms,
     RatioTerms,
-    ParamTerm,
     ask_picture,
     find_pixels,
     find_ratio,
@@ -112,4 +112,4 @@ def test_an_operation_keeps_the_expected_result(ratio, resolution):
         aspect_ratio=ratio,
         resolution=resolution,
     )
-    assert Expectation(**asked.kept) == asked.expected
+    assert Expectation(**asked.expected.kept) == asked.expected

@@ -17,11 +17,9 @@ from penstock.vendor_api.generation import VendorFolders
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.server.error_response import render_error
 
-ONLY_EMBEDDINGS = {"minilm"}
-"""Vendors that do not chat."""
-CHAT = sorted(
-    name for name in vendor_names() - ONLY_EMBEDDINGS if issubclass(load_vendor(name).options_type, ChatOptions)
-)
+SILENT = {"minilm", "hibari", "whisper"}
+"""Vendors that do not chat: of embeddings, speech and transcripts."""
+CHAT = sorted(name for name in vendor_names() - SILENT if issubclass(load_vendor(name).options_type, ChatOptions))
 KEY = "sk-vendors-own-0123456789"
 HOST = "http://127.0.0.1:1"
 Json = dict[str, Any]

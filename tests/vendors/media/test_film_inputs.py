@@ -11,8 +11,14 @@ from typing import Any
 
 import pytest
 from conftest import Server, running
+from doubles.fal import FalDouble
 from doubles.kling import KlingDouble
+from doubles.luma import LumaDouble
+from doubles.luma_agents import LumaAgentsDouble
 from doubles.media import MediaDouble, listening
+from doubles.replicate import ReplicateDouble
+from doubles.runway import RunwayDouble
+from doubles.veo import VeoInlineDouble
 from PIL import Image
 from ports import free_port
 
@@ -119,8 +125,158 @@ KLING = {
         WORDS | {"video": FILM, "mode": "edit"}, "omni-video", {"model_name": "kling-video-o1"}, {"video_url": FILM}
     ),
 }
+VEO = {
+    "text": Made(
+        WORDS | {"aspect_ratio": "9:16", "resolution": "1080p", "duration": 6},
+        ":predictLongRunning",
+        {"aspectRatio": "9:16", "resolution": "1080p", "durationSeconds": 6},
+    ),
+    "first frame": Made(
+        WORDS | {"frame_images": [FIRST], "seed": 7, "generate_audio": False},
+        ":predictLongRunning",
+        {"resizeMode": "pad", "seed": 7, "generateAudio": False, "durationSeconds": 8},
+        {"image": RED},
+    ),
+    "both frames": Made(
+        {"frame_images": [LAST, FIRST]},
+        ":predictLongRunning",
+        {"aspectRatio": "16:9"},
+        {"image": RED, "lastFrame": GREEN},
+    ),
+    "references": Made(
+        WORDS | {"input_references": [RED, GREEN, BLUE]},
+        ":predictLongRunning",
+        {"durationSeconds": 8},
+        {"referenceImages.0": RED, "referenceImages.1": GREEN, "referenceImages.2": BLUE},
+    ),
+    "extend": Made(
+        WORDS | {"video": FILM, "mode": "extend"},
+        ":predictLongRunning",
+        {"durationSeconds": None},
+        {"video": FILM},
+        ("Veo returns the 7 seconds that it adds",),
+    ),
+}
+RUNWAY = {
+    "text": Made(
+        WORDS | {"duration": 5}, "/v1/text_to_video", {"model": "veo3.1", "duration": 6}, warned=("`duration` 5",)
+    ),
+    "first frame": Made(
+        WORDS | {"frame_images": [FIRST]}, "/v1/image_to_video", {"model": "veo3.1"}, {"promptImage.first": RED}
+    ),
+    "both frames": Made(
+        {"frame_images": [LAST, FIRST], "resolution": "1080p"},
+        "/v1/image_to_video",
+        {"ratio": "1920:1080"},
+        {"promptImage.first": RED, "promptImage.last": GREEN},
+    ),
+    "references": Made(
+        WORDS | {"input_references": [RED, BLUE]},
+        "/v1/text_to_video",
+        {"model": "klingO3_pro", "duration": 5},
+        {"references.0": RED, "references.1": BLUE},
+    ),
+    "extend": Made(
+        WORDS | {"video": FILM, "mode": "extend"},
+        "/v1/video_to_video",
+        {"model": "gemini_omni_flash_1.1", "mode": "extend"},
+        {"videoUri": FILM},
+    ),
+    "edit": Made(
+        WORDS | {"video": FILM, "mode": "edit"}, "/v1/video_to_video", {"model": "aleph2"}, {"videoUri": FILM}
+    ),
+}
+LUMA = {
+    "text": Made(WORDS | {"aspect_ratio": "1:1", "duration": 9}, "/generations/video", {"duration": "9s"}),
+    "first frame": Made(WORDS | {"frame_images": [FIRST]}, "/generations/video", {"duration": "5s"}, {"frame0": RED}),
+    "both frames": Made(
+        WORDS | {"frame_images": [LAST, FIRST], "resolution": "540p", "seed": 3},
+        "/generations/video",
+        {"resolution": "540p"},
+        {"frame0": RED, "frame1": GREEN},
+        ("`seed` 3 is not supported by Luma",),
+    ),
+    "edit": Made(
+        WORDS | {"video": FILM, "mode": "edit"},
+        "/generations/video/modify",
+        {"generation_type": "modify_video", "mode": "flex_1"},
+        {"media": FILM},
+    ),
+}
+AGENTS = {
+    "first frame": Made(
+        WORDS | {"frame_images": [FIRST], "duration": 10},
+        "/v1/generations",
+        {"type": "video", "duration": "5s"},
+        {"start_frame": RED},
+        ("`duration` 10 is not supported by Luma Ray 3.2: 5 seconds",),
+    ),
+    "last frame": Made(WORDS | {"frame_images": [LAST]}, "/v1/generations", {"type": "video"}, {"end_frame": GREEN}),
+    "both frames": Made(
+        WORDS | {"frame_images": [LAST, FIRST]}, "/v1/generations", {}, {"start_frame": RED, "end_frame": GREEN}
+    ),
+    "edit": Made(WORDS | {"video": FILM, "mode": "edit"}, "/v1/generations", {"type": "video_edit"}, {"source": FILM}),
+}
+FAL = {
+    "text": Made(WORDS | {"duration": 4}, "/fal-ai/veo3.1", {"duration": "4s"}),
+    "first frame": Made(
+        WORDS | {"frame_images": [FIRST]}, "/fal-ai/veo3.1/image-to-video", {"duration": "8s"}, {"image_url": RED}
+    ),
+    "both frames": Made(
+        WORDS | {"frame_images": [LAST, FIRST], "seed": 7},
+        "/fal-ai/veo3.1/first-last-frame-to-video",
+        {"seed": 7},
+        {"first_frame_url": RED, "last_frame_url": GREEN},
+    ),
+    "references": Made(
+        WORDS | {"input_references": [RED, GREEN]},
+        "/fal-ai/veo3.1/reference-to-video",
+        {"duration": "8s"},
+        {"image_urls.0": RED, "image_urls.1": GREEN},
+    ),
+    "extend": Made(WORDS | {"video": FILM, "mode": "extend"}, "/fal-ai/veo3.1/extend-video", {}, {"video_url": FILM}),
+    "another app": Made(
+        WORDS | {"frame_images": [LAST, FIRST], "resolution": "720p"},
+        "/fal-ai/kling-video/v2.6/pro/image-to-video",
+        {"duration": "5"},
+        {"start_image_url": RED, "end_image_url": GREEN},
+        ("`resolution` 720p is not supported by Kling 2.6 at fal",),
+        '[[models]]\nid = "fal_video"\nvendor = "fal"\nmodel = "fal-ai/kling-video/v2.6/pro"\n',
+    ),
+}
+REPLICATE = {
+    "first frame": Made(
+        WORDS | {"frame_images": [FIRST], "seed": 7}, "/veo-3.1-fast/predictions", {"seed": 7}, {"image": RED}
+    ),
+    "both frames": Made(
+        WORDS | {"frame_images": [LAST, FIRST], "duration": 6},
+        "/veo-3.1-fast/predictions",
+        {"duration": 6},
+        {"image": RED, "last_frame": GREEN},
+    ),
+    "references": Made(
+        WORDS | {"input_references": [RED, GREEN], "duration": 4},
+        "/veo-3.1-fast/predictions",
+        {"duration": 8},
+        {"reference_images.0": RED, "reference_images.1": GREEN},
+        ("`duration` 4 is not supported by Veo 3.1 at Replicate: 8 seconds",),
+    ),
+    "another model": Made(
+        WORDS | {"frame_images": [FIRST]},
+        "/kling-v2.1/predictions",
+        {"duration": 5},
+        {"start_image": RED},
+        models='[[models]]\nid = "replicate_video"\nvendor = "replicate"\nmodel = "kwaivgi/kling-v2.1"\n',
+    ),
+}
 OPERATIONS: Mapping[type[MediaDouble], tuple[str, Mapping[str, Made]]] = {
     KlingDouble: ("kling_video", KLING),
+    VeoInlineDouble: ("veo_video", VEO),
+    RunwayDouble: ("runway_video", RUNWAY),
+    LumaDouble: ("luma_video", LUMA),
+    LumaAgentsDouble: ("luma_ray32_video", AGENTS),
+    FalDouble: ("fal_video", FAL),
+    ReplicateDouble: ("replicate_video", REPLICATE),
 }
 EVERY = [
     pytest.param(kind, model, made, id=f"{model}-{name}")
@@ -132,6 +288,8 @@ EVERY = [
 @pytest.fixture
 async def double(kind: type[MediaDouble]) -> AsyncGenerator[MediaDouble]:
     async with listening(kind()) as double:
+        if isinstance(double, LumaDouble):
+            double.fetches = True
         yield double
 
 
@@ -159,3 +317,65 @@ async def test_an_operation(double: MediaDouble, model: str, made: Made, tmp_pat
     assert len(found) == len(made.warned), found
     for warning, begin in zip(sorted(found), sorted(made.warned), strict=True):
         assert warning.startswith(begin)
+
+
+OWN = [
+    pytest.param(KlingDouble, "kling_video", "video_id", id="kling"),
+    pytest.param(LumaDouble, "luma_video", "keyframes", id="luma"),
+    pytest.param(LumaAgentsDouble, "luma_ray32_video", "video", id="luma_agents"),
+]
+
+
+@pytest.mark.parametrize(("kind", "model", "field"), OWN)
+async def test_an_own_film_is_extended_by_its_id(
+    double: MediaDouble, model: str, field: str, tmp_path: Path, empty_store: Path
+):
+    async with gateway(double, tmp_path, empty_store) as server:
+        first = await server.generate(model, prompt="the boat drifts")
+        job = await server.generate(model, prompt="it sinks", video={"job": first["id"]}, mode="extend")
+        stranger = await server.generate(model, **await fill(server, WORDS | {"video": FILM, "mode": "extend"}))
+    assert job["status"] == "succeeded", job["error"]
+    _, extension = ordered(double)
+    assert first["attempts"][-1]["upstream_id"] in str(extension[field]) or field == "video_id"
+    assert double.inputs == [], "nothing was sent again"
+    assert (stranger["status"], stranger["error"]["code"]) == ("failed", "upstream_rejected")
+    assert "takes only films that it made itself" in stranger["error"]["message"]
+
+
+MODELS = [pytest.param(kind, model, id=model) for kind, (model, _) in OPERATIONS.items()]
+
+
+@pytest.mark.parametrize(("kind", "model"), MODELS)
+@pytest.mark.parametrize(
+    ("params", "param"),
+    [
+        (WORDS | {"frame_images": [(RED, "front")]}, "frame_images.0.role"),
+        (WORDS | {"frame_images": [FIRST, FIRST]}, "frame_images"),
+        (WORDS | {"frame_images": [(FILM, "first_frame")]}, "frame_images.0.file_token"),
+        (WORDS | {"input_references": [FILM]}, "input_references.0.file_token"),
+        (WORDS | {"video": RED, "mode": "edit"}, "video.file_token"),
+        (WORDS | {"video": FILM, "mode": "reverse"}, "mode"),
+    ],
+    ids=["role", "twice", "film as a frame", "film as a reference", "picture as a film", "mode"],
+)
+async def test_what_no_vendor_takes_is_refused_at_once(
+    double: MediaDouble, model: str, params: Any, param: str, tmp_path: Path, empty_store: Path
+):
+    async with gateway(double, tmp_path, empty_store) as server:
+        body = {"model": model, "input": [{"params": await fill(server, params)}]}
+        response = await server.client.post("/model/v1/generation", json=body)
+    assert response.status_code == 400
+    error = response.json()["error"]
+    assert [detail["loc"] for detail in error["details"]][:1] == [f"input.0.params.{param}"], error
+    assert double.seen == []
+
+
+@pytest.mark.parametrize(("kind", "model"), [(LumaDouble, "luma_video"), (KlingDouble, "kling_video")])
+async def test_a_vendor_that_fetches_files_needs_an_address(
+    double: MediaDouble, model: str, tmp_path: Path, empty_store: Path
+):
+    async with gateway(double, tmp_path, empty_store, public=False) as server:
+        job = await server.generate(model, **await fill(server, WORDS | {"video": FILM, "mode": "edit"}))
+    assert job["status"] == "failed"
+    assert "public_url" in job["error"]["message"]
+    assert double.orders == {}

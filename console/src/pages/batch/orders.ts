@@ -5,6 +5,7 @@ import { ApiError } from "../../api/errors";
 import { rememberJob } from "../../api/live";
 import type { Job } from "../../api/shapes";
 import { addJobs, changeDrafts, getDrafts } from "../playground/drafts";
+import { newKey } from "../playground/new_key";
 import type { Params } from "../playground/params_form";
 
 /** Why a model has no job, as it can be stored. */
@@ -91,8 +92,4 @@ function refusalOf(error: unknown): Refusal {
 function without(refusals: Record<string, Refusal>, model: string): Record<string, Refusal> {
   const { [model]: _, ...rest } = refusals;
   return rest;
-}
-
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }

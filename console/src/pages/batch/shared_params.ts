@@ -1,7 +1,7 @@
 /** The params that several models share, as one schema. */
 import type { RJSFSchema } from "@rjsf/utils";
 import type { Model } from "../../api/shapes";
-import { isPicture, planForm } from "../playground/form_schema";
+import { isFileObject, planForm } from "../playground/form_schema";
 import type { Params } from "../playground/params_form";
 
 /** Return a schema with the params that all models take, narrowed to the values that all accept. */
@@ -47,7 +47,7 @@ function requiredOf(model: Model): string[] {
 
 /** Return what fits both fields, or undefined if nothing does. */
 function mergeFields(a: RJSFSchema, b: RJSFSchema): RJSFSchema | undefined {
-  if (isPicture(a) && isPicture(b)) return a;
+  if (isFileObject(a) && isFileObject(b)) return a;
   if (isNested(a) || isNested(b)) return JSON.stringify(a) === JSON.stringify(b) ? a : undefined;
   const type = commonType(a.type, b.type);
   if (type === undefined) return undefined;

@@ -7,7 +7,7 @@ import { ApiError } from "../../api/errors";
 import type { Job } from "../../api/shapes";
 import { ErrorNotice } from "../../parts/error_notice";
 import { Facts } from "../../parts/facts";
-import { InputThumb } from "../../parts/input_file";
+import { InputThumb, inputFiles } from "../../parts/input_file";
 import { formatMoney } from "../../parts/money";
 import { DownloadButton, OutputFacts } from "../../parts/signed_media";
 import { StateBadge } from "../../parts/state_badge";
@@ -230,7 +230,7 @@ function Param({ job, name, differs, others }: ParamProps) {
       </Text>
     );
   }
-  if (name === "file") {
+  if (inputFiles(job)[0]?.path.replace(/\.\d+$/, "") === name) {
     return (
       <span className="compare-file">
         <InputThumb job={job} />

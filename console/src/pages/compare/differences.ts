@@ -1,6 +1,7 @@
 /** Which params of the compared jobs differ. */
 import type { Job } from "../../api/shapes";
-import { inputFile, paramsToShow } from "../../parts/input_file";
+import { FILE_WORDS } from "../../parts/file_kinds";
+import { fileKindOf, inputFiles, type PlacedFile, paramsToShow } from "../../parts/input_file";
 
 export interface ComparedParam {
   name: string;
@@ -23,15 +24,19 @@ export function paramText(job: Job, name: string): string | null {
   const value = paramsToShow(job)[name];
   if (value === null || value === undefined || value === "") return null;
   if (typeof value === "string") return value;
-  const sum = (value as { sha256?: unknown }).sha256;
-  return typeof sum === "string" ? sum : JSON.stringify(value);
+  const sums = filesAt(job, name).map(({ file }) => ("sha256" in file ? String(file.sha256) : JSON.stringify(file)));
+  return sums.length ? sums.join(" ") : JSON.stringify(value);
 }
 
 /** Return a param as people read it. */
 export function textOf(job: Job, name: string): string | null {
-  const value = job.input[name];
-  if (typeof value === "object" && value !== null && "sha256" in value) return inputFile(job)?.name ?? "a picture";
-  return paramText(job, name);
+  const files = filesAt(job, name);
+  if (files.length === 0) return paramText(job, name);
+  return files.map(({ file }) => file.name ?? file.url ?? `a ${FILE_WORDS[fileKindOf(file)]}`).join(", ");
+}
+
+function filesAt(job: Job, name: string): PlacedFile[] {
+  return inputFiles(job).filter(({ path }) => path.replace(/\.\d+$/, "") === name);
 }
 
 export interface Word {

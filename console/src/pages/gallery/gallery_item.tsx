@@ -6,6 +6,8 @@ import { useSteadyUrl } from "../../parts/signed_media";
 import { Ago, formatSeconds } from "../../parts/time";
 import { Icon } from "../../shell/icons";
 import { nameOf } from "../jobs/job_words";
+import { signOf } from "../jobs/thumbnail";
+import { UseAsInput } from "../playground/use_as_input";
 import { primaryOf } from "./kinds";
 
 export function GalleryItem({ job }: { job: Job }) {
@@ -15,25 +17,30 @@ export function GalleryItem({ job }: { job: Job }) {
   if (!output) return null;
   const name = nameOf(job);
   return (
-    <Link
-      className="gallery-item"
-      href={`/jobs/${job.id}`}
-      title={name}
-      onPointerEnter={() => setActive(true)}
-      onPointerLeave={() => setActive(false)}
-      onFocus={() => setActive(true)}
-      onBlur={() => setActive(false)}
-    >
-      <span className="gallery-media" aria-hidden="true">
-        <Media output={output} preview={preview} isActive={isActive} />
-        <Mark output={output} />
+    <div className="gallery-place">
+      <Link
+        className="gallery-item"
+        href={`/jobs/${job.id}`}
+        title={name}
+        onPointerEnter={() => setActive(true)}
+        onPointerLeave={() => setActive(false)}
+        onFocus={() => setActive(true)}
+        onBlur={() => setActive(false)}
+      >
+        <span className="gallery-media" aria-hidden="true">
+          <Media output={output} preview={preview} isActive={isActive} />
+          <Mark output={output} />
+        </span>
+        <span className="gallery-name">{name}</span>
+        <span className="gallery-under">
+          <span>{job.model}</span>
+          <Ago time={job.created_at} />
+        </span>
+      </Link>
+      <span className="gallery-use">
+        <UseAsInput job={job} output={output} isBare />
       </span>
-      <span className="gallery-name">{name}</span>
-      <span className="gallery-under">
-        <span>{job.model}</span>
-        <Ago time={job.created_at} />
-      </span>
-    </Link>
+    </div>
   );
 }
 
@@ -47,7 +54,7 @@ function Media({ output, preview, isActive }: MediaProps) {
   if (output.kind === "video") return <Film output={output} isActive={isActive} />;
   const picture = output.kind === "image" ? output : preview;
   if (picture) return <Still output={picture} isWhole={output.kind === "model"} />;
-  return <Icon name="models" size={40} />;
+  return <Icon name={signOf(output.kind)} size={40} />;
 }
 
 /** A thing is shown whole, a scene fills the place. */
@@ -93,6 +100,7 @@ function Film({ output, isActive }: { output: Output; isActive: boolean }) {
 }
 
 function Mark({ output }: { output: Output }) {
-  const text = output.kind === "video" ? formatSeconds(output.duration_seconds) : output.kind === "model" ? "3D" : "";
+  const isLong = output.kind === "video" || output.kind === "audio";
+  const text = isLong ? formatSeconds(output.duration_seconds) : output.kind === "model" ? "3D" : "";
   return text ? <span className="gallery-mark">{text}</span> : null;
 }

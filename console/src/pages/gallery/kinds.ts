@@ -7,6 +7,7 @@ export const KINDS = [
   { value: "video", label: "Videos" },
   { value: "image", label: "Images" },
   { value: "model", label: "3D" },
+  { value: "audio", label: "Sounds" },
 ];
 
 /** The output that a job was made for, without previews. */

@@ -3,6 +3,7 @@ import { lazy, Suspense } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
 import { WORDS } from "../../vocabulary";
+import { UseAsInput } from "../playground/use_as_input";
 
 const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
 
@@ -21,6 +22,7 @@ export function JobOutputs({ job }: { job: Job }) {
       <Shown output={output} preview={preview} />
       <div className="output-foot">
         <DownloadButton output={output} />
+        <UseAsInput job={job} output={output} />
         <Text size="sm" fw={550} span>
           {output.role}
         </Text>

@@ -8,7 +8,7 @@ import { Identifier } from "../../parts/code_block";
 import { DataTable } from "../../parts/data_table";
 import { ErrorNotice } from "../../parts/error_notice";
 import { BackTo, Facts, Panel } from "../../parts/facts";
-import { InputPicture, paramsToShow } from "../../parts/input_file";
+import { InputFiles, paramsToShow } from "../../parts/input_file";
 import { JsonView } from "../../parts/json_view";
 import { formatMoney } from "../../parts/money";
 import { Page, PageLoading } from "../../parts/page";
@@ -20,6 +20,7 @@ import { JobActions } from "./job_actions";
 import { JobDeliveries } from "./job_deliveries";
 import { JobOutputs } from "./job_outputs";
 import { nameOf, secondsOf } from "./job_words";
+import { Lineage, pipelineFact } from "./lineage";
 import { Timeline } from "./timeline";
 
 export default function JobPage({ id }: { id: string }) {
@@ -66,9 +67,10 @@ function Whole({ job }: { job: Job }) {
           </Panel>
           {job.warnings.length > 0 && <Warnings job={job} />}
           <Panel title={WORDS.input}>
-            <InputPicture job={job} />
+            <InputFiles job={job} />
             <JsonView value={paramsToShow(job)} label="Input params" maxHeight={320} />
           </Panel>
+          <Lineage job={job} />
           {job.metadata && (
             <Panel title="Metadata">
               <Facts facts={Object.entries(job.metadata)} />
@@ -88,7 +90,7 @@ function Failure({ job }: { job: Job }) {
     ["Vendor error code", error.upstream?.code],
     ["Vendor message", error.upstream?.message],
     ["Vendor job id", error.upstream?.id && <span className="mono">{error.upstream.id}</span>],
-    ["Retry", error.retryable ? "A retry can help." : "A retry alone will not help."],
+    [WORDS.retry, error.retryable ? "A retry can help." : "A retry alone will not help."],
   ];
   return (
     <Stack gap="xs">
@@ -142,7 +144,7 @@ function JobFacts({ job }: { job: Job }) {
         ["Waiting time", waited === null ? null : formatSeconds(waited)],
         [job.done ? "Duration" : "Running for", seconds === null ? null : formatSeconds(seconds)],
         ["Finished", job.finished_at && <Ago key="f" time={job.finished_at} />],
-        ["Kept until", job.expires_at && new Date(job.expires_at).toLocaleString()],
+        [WORDS.keptUntil, job.expires_at && new Date(job.expires_at).toLocaleString()],
         [
           "Batch",
           job.batch_id && (
@@ -151,6 +153,7 @@ function JobFacts({ job }: { job: Job }) {
             </Anchor>
           ),
         ],
+        pipelineFact(job),
         [
           WORDS.request,
           <span key="r" className="mono">

@@ -2,11 +2,12 @@
 import type { Job } from "../../api/shapes";
 import { inputFile } from "../../parts/input_file";
 
-/** The prompt; else the name of the input's file; else the model. */
+/** The prompt; else the name of the input's file; else the step; else the model. */
 export function nameOf(job: Job): string {
   const prompt = job.input.prompt || job.input.text;
   if (typeof prompt === "string" && prompt) return prompt;
-  return inputFile(job)?.name ?? job.model;
+  const file = inputFile(job);
+  return (file?.job ? job.step : file?.name) ?? job.model;
 }
 
 /** Return the duration of a job so far, or null before it started. */

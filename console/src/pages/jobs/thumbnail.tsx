@@ -6,20 +6,25 @@ import { firstFrame, keptFrame } from "./first_frame";
 
 /** A small picture of what came out, or a sign of what will. */
 export function Thumbnail({ job, kind }: { job: Job; kind: string | undefined }) {
-  const pictures = job.outputs.filter((output) => output.kind === "image");
-  const picture = pictures.find((output) => output.role === "preview") ?? pictures[0];
-  const film = job.outputs.find((output) => output.kind === "video");
+  const output = job.outputs.find((each) => each.role === "primary") ?? job.outputs[0];
   return (
-    <span className="thumb" aria-hidden="true">
-      {picture ? (
-        <Still output={picture} isWhole={!film} />
-      ) : film ? (
-        <Film key={film.id} output={film} />
+    <span className="thumb fit" aria-hidden="true">
+      {output ? (
+        <OutputThumb outputs={job.outputs} output={output} />
       ) : (
         <Icon name={signOf(kind ?? job.model)} size={18} />
       )}
     </span>
   );
+}
+
+/** An output as a picture, as large as its place: itself, its preview, its first frame or a sign. */
+export function OutputThumb({ outputs, output }: { outputs: Output[]; output: Output }) {
+  const preview = outputs.find((each) => each.role === "preview" && each.kind === "image");
+  if (output.kind === "image") return <Still output={output} isWhole />;
+  if (preview) return <Still output={preview} isWhole={output.kind !== "video"} />;
+  if (output.kind === "video") return <Film key={output.id} output={output} />;
+  return <Icon name={signOf(output.kind)} size={22} />;
 }
 
 /** A thing is shown whole, a scene fills the place. */
@@ -59,5 +64,7 @@ function Film({ output }: { output: Output }) {
 export function signOf(kind: string): IconName {
   if (kind.includes("video")) return "video";
   if (kind.includes("image") && !kind.includes("model")) return "image";
+  if (kind.includes("audio") || kind.includes("speech")) return "sound";
+  if (kind === "text") return "text";
   return kind === "chat" ? "chat" : "models";
 }

@@ -15,8 +15,12 @@ const KINDS: Record<string, string> = {
   video: "Video",
   "3d": "3D",
   image: "Pictures",
+  audio: "Audio",
+  text: "Text",
   chat: "Chat",
   embedding: "Embeddings",
+  speech: "Speech",
+  transcription: "Transcription",
 };
 
 export function ModelList({ models }: { models: Model[] }) {

@@ -5,7 +5,7 @@ import { Identifier } from "../../parts/code_block";
 import { CodeTabs } from "../../parts/code_tabs";
 import { DataTable } from "../../parts/data_table";
 import { BackTo, Facts, Panel } from "../../parts/facts";
-import { TEXT_KINDS } from "../../parts/model_order";
+import { DIRECT_KINDS, isPlayable } from "../../parts/model_order";
 import { formatCount } from "../../parts/numbers";
 import { Page } from "../../parts/page";
 import { priceLine, priceParts } from "../../parts/price_words";
@@ -25,12 +25,12 @@ export function ModelPage({ model }: { model: Model }) {
       about={model.title === model.id ? undefined : <Identifier id={model.id} />}
       actions={
         <>
-          {!TEXT_KINDS.has(model.kind) && (
+          {!DIRECT_KINDS.has(model.kind) && (
             <Button variant="default" component={Link} href={`/jobs?model=${id}`}>
               Its jobs
             </Button>
           )}
-          {model.kind !== "embedding" && (
+          {isPlayable(model) && (
             <Button component={Link} href={`/playground/${id}`} leftSection={<Icon name="playground" size={16} />}>
               Open in playground
             </Button>

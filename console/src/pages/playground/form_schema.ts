@@ -15,17 +15,19 @@ export function planForm(published: Record<string, unknown>): FormPlan {
   const schema = simplify(root, root, 0);
   const names = Object.keys(schema.properties ?? {});
   const required = schema.required ?? [];
-  const order = [
-    ...names.filter((name) => required.includes(name)),
-    ...names.filter((name) => !required.includes(name)),
-  ];
+  const rank = (name: string) => {
+    if (required.includes(name)) return 0;
+    if (name === "prompt") return 1;
+    return takesFiles(schema.properties?.[name] as RJSFSchema) ? 2 : 3;
+  };
+  const order = names.toSorted((a, b) => rank(a) - rank(b));
   const ui: UiSchema = { "ui:order": order, "ui:title": "", "ui:description": "" };
   for (const name of names) ui[name] = uiOf(schema.properties?.[name] as RJSFSchema, required.includes(name));
   return { schema, ui };
 }
 
 function uiOf(field: RJSFSchema, isRequired: boolean): UiSchema {
-  if (isPicture(field)) return { "ui:field": "picture" };
+  if (takesFiles(field)) return { "ui:field": "file" };
   if (isOpen(field)) return { "ui:field": "json" };
   if (field.type === "object" && field.properties) {
     const inner = Object.entries(field.properties).map(([name, each]) => [name, uiOf(each as RJSFSchema, false)]);
@@ -42,8 +44,12 @@ function isOpen(field: RJSFSchema): boolean {
   return !field.type && !field.enum && field.const === undefined && !field.anyOf && !field.allOf;
 }
 
-/** Where a picture goes: the one shape of all models. */
-export function isPicture(field: RJSFSchema): boolean {
+function takesFiles(field: RJSFSchema): boolean {
+  return isFileObject(field) || (field.type === "array" && isFileObject((field.items ?? {}) as RJSFSchema));
+}
+
+/** Where a file goes: the one shape of all models. */
+export function isFileObject(field: RJSFSchema): boolean {
   return Boolean(field.properties && "file_token" in field.properties && "url" in field.properties);
 }
 

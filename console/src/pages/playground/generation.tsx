@@ -8,17 +8,21 @@ import { rememberJob } from "../../api/live";
 import type { DryRun, Job, Model } from "../../api/shapes";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
+import { kindWords } from "../../parts/file_kinds";
 import { formatMoney } from "../../parts/money";
 import { generationSamples } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
 import { WORDS } from "../../vocabulary";
+import { signOf } from "../jobs/thumbnail";
 import { useCtrlEnter } from "./ctrl_enter";
-import { addJobs, changeDrafts, notify, useDrafts } from "./drafts";
+import { addJobs, changeDrafts, getDrafts, notify, useDrafts } from "./drafts";
 import { bodyOf, isComplete, useDryRun } from "./dry_run";
+import { slotsOf } from "./file_slots";
 import { JobCard } from "./job_card";
+import { newKey } from "./new_key";
 import { type Params, ParamsForm } from "./params_form";
-import { fileNameOf } from "./pictures";
 import { ShowCode } from "./show_code";
+import { fileNameOf } from "./uploads";
 
 const NO_PARAMS: Params = {};
 const DOUBLE_CLICK = 500;
@@ -32,10 +36,11 @@ export default function Generation({ model }: { model: Model }) {
   const change = useCallback(
     (next: Params) => {
       start.reset();
-      if (next.file) notify(model.id, null);
-      changeDrafts((before) => ({ params: { ...before.params, [model.id]: next } }));
+      const before = getDrafts().params[model.id] ?? NO_PARAMS;
+      if (slotsOf(model).some(({ name }) => next[name] && next[name] !== before[name])) notify(model.id, null);
+      changeDrafts(({ params }) => ({ params: { ...params, [model.id]: next } }));
     },
-    [model.id, start.reset],
+    [model, start.reset],
   );
   const error = start.error ?? (complete ? dry.error : null);
   const details = error instanceof ApiError ? error.details : [];
@@ -73,7 +78,7 @@ export default function Generation({ model }: { model: Model }) {
             </Button>
             <ShowCode
               samples={() => generationSamples(location.origin, model, params, fileNameOf)}
-              note={JSON.stringify(params).includes("file_token") ? "Run it in the folder of the picture." : undefined}
+              note={JSON.stringify(params).includes("file_token") ? "Run it in the folder of the file." : undefined}
             />
             {Object.keys(params).length > 0 && (
               <Button variant="subtle" color="gray" onClick={() => change({})}>
@@ -126,10 +131,6 @@ function useStart(model: Model) {
   return { ...start, begin };
 }
 
-function newKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
 /** On a phone the results are below the form. */
 function scrollTo(id: string): void {
   setTimeout(
@@ -166,17 +167,23 @@ function Price(props: { model: Model; params: Params; dry: DryRun | undefined; c
 }
 
 function Nothing({ model, onExample }: { model: Model; onExample: (params: Params) => void }) {
-  const example = (model.example.input as { params: Params }[] | undefined)?.[0]?.params;
-  const needsPicture = JSON.stringify(example ?? {}).includes('"file"');
+  const given = (model.example.input as { params: Params }[] | undefined)?.[0]?.params ?? {};
+  const files = slotsOf(model).filter(({ name }) => name in given);
+  const isOfPicture = files.some(({ name }) => name === "file");
+  const example = Object.fromEntries(
+    Object.entries(given).filter(([name]) => files.every((slot) => slot.name !== name)),
+  );
+  const hasExample = !isOfPicture && Object.keys(example).length > 0;
+  const kinds = [...new Set(files.flatMap((slot) => slot.kinds))];
   return (
     <EmptyState
       title={model.title}
-      icon={model.kind === "3d" ? "models" : model.kind === "video" ? "video" : "image"}
-      action={example && !needsPicture ? { label: "Fill in an example", onClick: () => onExample(example) } : undefined}
+      icon={signOf(model.kind)}
+      action={hasExample ? { label: "Fill in an example", onClick: () => onExample(example) } : undefined}
     >
-      {needsPicture
+      {isOfPicture
         ? "Choose a picture of one object on a plain background, or use the sample picture, then rotate the 3D model."
-        : "Describe what you want. Results appear here. Several jobs can run at once, and they continue when you leave this page."}
+        : `${kinds.length ? `Choose a ${kindWords(kinds)}: a file, a URL or an output of one of your jobs. ` : "Describe what you want. "}Results appear here. Several jobs can run at once, and they continue when you leave this page.`}
     </EmptyState>
   );
 }

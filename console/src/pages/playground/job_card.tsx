@@ -20,6 +20,7 @@ import { ShareButton } from "../shares/share_button";
 import { dropJob } from "./drafts";
 import { EditButton } from "./edit_button";
 import { words } from "./form_schema";
+import { UseAsInput } from "./use_as_input";
 
 export function JobCard({ id }: { id: string }) {
   const job = useJob(id);
@@ -123,6 +124,7 @@ function Ended({ job }: { job: Job }) {
       <Group justify="space-between" mt={primary ? "sm" : 0}>
         <Group gap="sm">
           {primary && <OutputLine output={primary} />}
+          {primary && <UseAsInput job={job} output={primary} />}
           <EditButton job={job} size="compact-sm" />
           <ShareButton job={job} size="compact-sm" />
         </Group>

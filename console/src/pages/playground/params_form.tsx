@@ -3,12 +3,12 @@ import Form, { type IChangeEvent } from "@rjsf/core";
 import type { ErrorSchema } from "@rjsf/utils";
 import { useMemo } from "react";
 import type { ErrorDetail, Model } from "../../api/shapes";
+import { FileField } from "./file_field";
 import { planForm } from "./form_schema";
 import { Field, Fields, Item, Items } from "./form_templates";
 import { validator } from "./form_validator";
 import { BaseInput, Choice, LongText, YesNo } from "./form_widgets";
 import { JsonField } from "./json_field";
-import { PictureField } from "./picture_field";
 
 export type Params = Record<string, unknown>;
 
@@ -26,7 +26,7 @@ const TEMPLATES = {
   ArrayFieldItemTemplate: Item,
   BaseInputTemplate: BaseInput,
 };
-const FIELDS = { picture: PictureField, json: JsonField };
+const FIELDS = { file: FileField, json: JsonField };
 
 interface Props {
   model: Model;

@@ -8,7 +8,7 @@ import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { FirstSteps } from "../../parts/first_steps/first_steps";
-import { firstOf } from "../../parts/model_order";
+import { firstOf, isPlayable } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import { BatchButton, useBatchModels } from "../batch/batch_mode";
 import "./playground.css";
@@ -34,7 +34,7 @@ export default function Playground() {
     );
   }
   if (!models.data) return <PageLoading />;
-  const playable = models.data.filter((model) => model.kind !== "embedding");
+  const playable = models.data.filter(isPlayable);
   if (playable.length === 0) {
     return (
       <Page title={WORDS.playground}>

@@ -71,7 +71,7 @@ function Form({ webhook, onClose, onDone }: { webhook: Webhook | undefined } & P
           </SimpleGrid>
         </Checkbox.Group>
         <TextInput
-          label="Description"
+          label={WORDS.description}
           placeholder="order service"
           maxLength={500}
           value={description}

@@ -32,14 +32,12 @@ export function generationCode(
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
     const { file_token: token } = value as { file_token?: unknown };
-    if (typeof token === "string") return upload(nameOf(token) || "picture.png");
+    if (isNoPicture(value)) return { ...roleOf(value), ...upload(SAMPLE_PICTURE) };
+    if (typeof token === "string") return { ...roleOf(value), ...upload(nameOf(token) || "picture.png") };
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, walk(inner)]));
   };
   const whole = withExample(model, params);
-  const input = Object.entries(whole).map(([name, value]) => [
-    name,
-    isNoPicture(value) ? upload(SAMPLE_PICTURE) : walk(value),
-  ]);
+  const input = Object.entries(whole).map(([name, value]) => [name, walk(value)]);
   return { origin, body: { model: model.id, input: [{ params: Object.fromEntries(input) }] }, files };
 }
 
@@ -54,5 +52,9 @@ function withExample(model: Model, params: Params): Params {
 /** An example's address of a picture that is nowhere. */
 function isNoPicture(value: unknown): boolean {
   const { url } = (typeof value === "object" && value !== null ? value : {}) as { url?: unknown };
-  return typeof url === "string" && /^https?:\/\/([\w-]+\.)*example\.(com|org|net)\//.test(url);
+  return typeof url === "string" && /^https?:\/\/([\w-]+\.)*example\.(com|org|net)\/.*\.(png|jpe?g|webp)$/.test(url);
+}
+
+function roleOf(value: object): object {
+  return "role" in value ? { role: value.role } : {};
 }

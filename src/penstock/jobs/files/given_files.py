@@ -8,7 +8,7 @@ from typing import Any
 from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
 from penstock.domain.jobs import Job, Parent, State
-from penstock.domain.pipelines import NoSuchOutput, find_output, refer_to
+from penstock.domain.pipelines.rules import NoSuchOutput, find_output, refer_to
 from penstock.errors import FileNotFound, Gone, InputNotReady, JobNotFound
 from penstock.jobs.files.inputs import NAMES, Inputs, contradiction, decode_inline, is_data_uri
 from penstock.store.database import Database

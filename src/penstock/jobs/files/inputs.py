@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 from penstock.domain.files import (
     CONTENT_TYPES,
     MAX_BYTES,
+    MESH_TYPES,
     FileKind,
     ImageFacts,
     InputFacts,
@@ -55,11 +56,7 @@ TYPE_NAMES: Final = {
     "flac": "audio/flac",
     "ogg": "audio/ogg",
     "m4a": "audio/mp4",
-    "glb": "model/gltf-binary",
-    "obj": "model/obj",
-    "fbx": "application/x-fbx",
-    "stl": "model/stl",
-    "usdz": "model/vnd.usdz+zip",
+    **MESH_TYPES,
 }
 
 

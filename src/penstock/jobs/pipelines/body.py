@@ -1,16 +1,22 @@
 """The body of a pipeline request, and that of a stored template."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
+import msgspec
 from pydantic import BeforeValidator, ConfigDict, Field, StrictBool
+from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Integer, Number, Params, Text
 from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
+from penstock.errors import Detail
 from penstock.jobs.request import ClientRef, Metadata, Retention
 
 MAX_STEPS = 100
 NAME = "^[a-z][a-z0-9_-]{0,63}$"
+MAX_BYTES = 1 << 20
+"""Of the steps and params together: they are in the pipeline's record and in its events."""
+MAX_DEPTH = 32
 OnErrorName = Literal["stop", "continue"]
 StepName = Annotated[Text, Field(pattern=NAME)]
 
@@ -32,7 +38,13 @@ def _list_steps(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     steps = cast("Mapping[str, Any]", value)
-    return [{"name": name, **step} if isinstance(step, Mapping) else step for name, step in steps.items()]
+    return [_name(step, name) if isinstance(step, Mapping) else step for name, step in steps.items()]
+
+
+def _name(step: Mapping[str, Any], name: str) -> dict[str, Any]:
+    if step.get("name", name) != name:
+        raise PydanticCustomError("name", "Step `{name}` should have this `name`, or none", {"name": name[:64]})
+    return {**step, "name": name}
 
 
 def _example(**fields: Any) -> ConfigDict:
@@ -103,6 +115,39 @@ class PipelineTemplateBody(Params):
     on_error: OnErrorName | None = Field(default=None, description="default: `stop`")
     params: dict[str, Any] | None = Field(default=None, description="defaults of its own params")
     description: Annotated[Text, Field(max_length=500)] | None = Field(default=None)
+
+
+def find_excess(steps: Sequence[PipelineStepBody], params: Mapping[str, Any]) -> Iterator[Detail]:
+    """Yield where the steps or the pipeline's own params are too large or too deeply nested."""
+    deep = [number for number, step in enumerate(steps) if _is_too_deep([step.params, step.for_each])]
+    for number in deep:
+        message = f"Step `{steps[number].name}`: its objects and lists are nested more than {MAX_DEPTH} deep."
+        yield Detail(f"steps.{number}", message)
+    if _is_too_deep(params):
+        yield Detail("params", f"Objects and lists are nested more than {MAX_DEPTH} deep.")
+    elif not deep:
+        yield from _find_too_large(steps, params)
+
+
+def _find_too_large(steps: Sequence[PipelineStepBody], params: Mapping[str, Any]) -> Iterator[Detail]:
+    given = [step.model_dump(mode="json", exclude_none=True) for step in steps]
+    size = len(msgspec.json.encode((given, params)))
+    if size > MAX_BYTES:
+        allowed = f"at most {MAX_BYTES} are allowed. Upload files with POST /api/v1/files"
+        yield Detail("steps", f"The steps and params have {size} bytes as JSON; {allowed} and give their tokens.")
+
+
+def _is_too_deep(value: Any) -> bool:
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [each for outer in level for each in _children(outer)]
+    return bool(level)
+
+
+def _children(value: Any) -> Iterable[Any]:
+    if isinstance(value, Mapping):
+        return cast("Mapping[str, Any]", value).values()
+    return cast("list[Any]", value) if isinstance(value, list) else ()
 
 
 class PipelineRetryBody(Params):

@@ -3,24 +3,27 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from penstock.billing.admission import Admission
 from penstock.catalog.params import read
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job, State
-from penstock.domain.pipelines import OnError, Pipeline, PipelineStep
-from penstock.errors import Detail, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
+from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
+from penstock.errors import Detail, Gone, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
 from penstock.jobs.acceptance import SubmittedRequest
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.intake import Intake, JobPolicy, JobTerms, ReadInput, raise_all
-from penstock.jobs.pipelines.body import PipelineBody, PipelineRetryBody, PipelineStepBody
+from penstock.jobs.pipelines.body import PipelineBody, PipelineRetryBody, PipelineStepBody, find_excess
 from penstock.jobs.pipelines.plan import PlannedStep, find_jobs, make_plan
 from penstock.jobs.request import Decoded, refuse
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.jobs import pipeline_rows
+
+TERMS: Final = {"start_timeout", "run_timeout", "webhook"}
+"""Fields that a repeated pipeline keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,8 @@ class PipelineIntake:
                 return found
             get = pipeline_rows.get_whole
             earlier, jobs = await self._database.read(get, submission.key.account_id, pipeline_id)
+            if earlier.is_past(self._clock()):
+                raise Gone("The pipeline has been removed.")
             return await self._accept(submission, self._repeat(earlier, jobs, body))
 
     async def _find_earlier(self, submission: SubmittedRequest) -> PipelineReceipt | None:
@@ -162,19 +167,24 @@ class PipelineIntake:
         if body.steps is not None:
             params, on_error = body.params or {}, OnError(body.on_error or OnError.STOP)
             return _Wanted(
-                body=body, steps=body.steps, params=params, on_error=on_error, given=_given(body.steps, on_error)
+                body=body,
+                steps=body.steps,
+                params=params,
+                on_error=on_error,
+                given=_given(body.steps, params, on_error),
             )
         account_id, name = submission.key.account_id, body.template or ""
         template = await self._database.read(pipeline_rows.get_template, account_id, name, body.version)
         stored = template.body
         on_error = OnError(body.on_error or stored.get("on_error") or OnError.STOP)
         steps = [PipelineStepBody.model_validate(step) for step in stored["steps"]]
+        params: dict[str, Any] = {**(stored.get("params") or {}), **(body.params or {})}
         return _Wanted(
             body=body,
             steps=steps,
-            params={**(stored.get("params") or {}), **(body.params or {})},
+            params=params,
             on_error=on_error,
-            given=_given(steps, on_error),
+            given=_given(steps, params, on_error),
             template=template.name,
             version=template.version,
         )
@@ -194,19 +204,21 @@ class PipelineIntake:
                 repeated.add(step.name)
         if not repeated:
             raise InvalidRequest("Every step has succeeded: name the step to repeat in `from`.", param="from")
-        given = earlier.given
+        steps = [PipelineStepBody.model_validate(step) for step in earlier.given["steps"]]
+        params = {**earlier.params, **(body.params or {})}
         return _Wanted(
             body=PipelineBody.model_validate(
                 {
                     "client_ref": earlier.client_ref,
                     "metadata": earlier.metadata and dict(earlier.metadata),
                     "retention": "forever" if earlier.retention is None else earlier.retention,
+                    **earlier.terms,
                 }
             ),
-            steps=[PipelineStepBody.model_validate(step) for step in given["steps"]],
-            params={**earlier.params, **(body.params or {})},
+            steps=steps,
+            params=params,
             on_error=earlier.on_error,
-            given=given,
+            given=_given(steps, params, earlier.on_error),
             template=earlier.template,
             version=earlier.version,
             retry_of=earlier.id,
@@ -317,6 +329,7 @@ class PipelineIntake:
             client_ref=wanted.body.client_ref,
             metadata=wanted.body.metadata,
             webhook=self._webhook(submission, wanted),
+            terms=wanted.body.model_dump(mode="json", include=TERMS, exclude_none=True),
             template=wanted.template,
             version=wanted.version,
             retry_of=wanted.retry_of,
@@ -344,8 +357,9 @@ class PipelineIntake:
         return StepForecast(step.body.name, step.body.model, len(own), step.needs, estimated, duration)
 
 
-def _given(steps: Sequence[PipelineStepBody], on_error: OnError) -> dict[str, Any]:
-    """Return the request's own form of the steps, from which it can be run again."""
+def _given(steps: Sequence[PipelineStepBody], params: Mapping[str, Any], on_error: OnError) -> dict[str, Any]:
+    """Return the request's own form of the steps, from which it can be run again. Raise if that is too much."""
+    raise_all([*find_excess(steps, params)])
     return {"steps": [step.model_dump(exclude_none=True) for step in steps], "on_error": on_error.value}
 
 

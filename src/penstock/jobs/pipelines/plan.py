@@ -272,7 +272,8 @@ def find_jobs(value: Any, job_ids: Mapping[str, Any], path: str = "") -> Iterato
     """Yield the paths among a job's params at which a file of one of these jobs is given."""
     if isinstance(value, Mapping):
         given = cast("Mapping[str, Any]", value)
-        if given.get("job") in job_ids:
+        job_id = given.get("job")
+        if isinstance(job_id, str) and job_id in job_ids:
             yield path
             return
         for name, each in given.items():

@@ -1,4 +1,4 @@
-"""`meshy`: 3D models from pictures by Meshy's API."""
+"""`meshy`: 3D models by Meshy's API."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,8 @@ import msgspec
 from pydantic import Field
 
 from penstock.catalog import image_to_model
-from penstock.catalog.model import Expectation, GenerationModel
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.model_family import asked_operation
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE, SchemaParams
 from penstock.domain.job_errors import ContentFiltered, UpstreamError, UpstreamRejected
@@ -36,6 +37,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
+from penstock.vendor_api.meshy_terms import FEWEST_FACES, MOST_FACES
 from penstock.vendor_api.replies import (
     GONE_STATUSES,
     Row,
@@ -47,14 +49,11 @@ from penstock.vendor_api.replies import (
     server_time,
     upstream_reason,
 )
+from penstock.vendors.meshy import family
+from penstock.vendors.meshy.family import LATEST, PATHS, PICTURES
 
-PATH: Final = "/openapi/v1/image-to-3d"
-LATEST: Final = "latest"
+PATH: Final = PATHS["image_to_3d"]
 PAGE: Final = 50
-PICTURES: Final = {"image/jpeg", "image/png"}
-FEWEST_FACES, MOST_FACES = 100, 300_000
-PER_CENT: Final = 95
-"""Share of the face limit that is requested: Meshy treats it as a target and may exceed it slightly."""
 MODERATION: Final = re.compile(
     r"moderat|nsfw|harmful|inappropriate|sensitive|prohibited|policy|violat|safety", re.IGNORECASE
 )
@@ -135,6 +134,7 @@ class _Task(msgspec.Struct):
     progress: Any = None
     preceding_tasks: Any = None
     model_urls: Any = None
+    result: Any = None
     thumbnail_url: Any = None
     finished_at: Any = None
     task_error: Any = None
@@ -157,6 +157,7 @@ class Meshy(GenerationDefaults):
     models: Sequence[ServedModel] = [
         ServedModel(NATIVE),
         *(ServedModel(model, name=LATEST) for model in image_to_model.MODELS),
+        *family.MODELS,
     ]
 
     def __init__(self, options: MeshyOptions, folders: VendorFolders) -> None:
@@ -166,26 +167,55 @@ class Meshy(GenerationDefaults):
 
     def submit(self, order: Order) -> Flow[Accepted | Refused | Failed]:
         """Place the order."""
+        if asked_operation(order.params):
+            return (yield from self._submit_family(order))
         if order.file is not None and order.file.content_type not in PICTURES:
             return Failed(UpstreamRejected("Meshy takes JPEG and PNG pictures only."))
         body, warnings = _describe(order)
-        reply = yield self._call("POST", PATH, body)
+        return (yield from self._order(PATH, body, {"faces": order.params.get("face_limit")}, warnings))
+
+    def _submit_family(self, order: Order) -> Flow[Accepted | Refused | Failed]:
+        """Place an order of the 3D family: name a model of Meshy's own by its task, and send any other file."""
+        if problem := family.find_problem(order):
+            return Failed(UpstreamRejected(problem))
+        task: str | None = None
+        if named := family.find_named_path(order):
+            path, name = named
+            reply = yield self._call("GET", f"{path}/{quote(name, safe='')}", prepares=True)
+            if reply.status == 200:
+                task = name
+            elif reply.status not in GONE_STATUSES:
+                raise Unclear(f"HTTP {reply.status}")
+            elif asked_operation(order.params) == "animate":
+                return Failed(UpstreamRejected("Meshy no longer has the rigged model: rig it again."))
+        asked = family.describe(order, task)
+        return (yield from self._order(asked.path, asked.body, asked.kept, asked.warnings))
+
+    def _order(
+        self, path: str, body: Mapping[str, Any], kept: Mapping[str, Any], warnings: tuple[str, ...]
+    ) -> Flow[Accepted | Refused | Failed]:
+        reply = yield self._call("POST", path, body)
         if not 200 <= reply.status < 300:
             return _classify(reply)
         task_id = reply.decode(_Created).result
-        return Accepted(task_id, {"id": task_id, "faces": order.params.get("face_limit")}, warnings)
+        return Accepted(task_id, {"id": task_id, **kept}, warnings)
 
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Return the orders that may be this one; the list does not show which of them it is."""
+        path = PATHS.get(asked_operation(order.params) or "", PATH)
+        if asked_operation(order.params) == "convert" and "face_limit" in order.params:
+            path = PATHS["remesh"]
+        if path in family.UNLISTED:
+            return LookupUnsupported()
         try:
-            latest, listing = yield from read_list(order, lambda number, _: self._list(number))
+            latest, listing = yield from read_list(order, lambda number, _: self._list(path, number))
         except _NoList:
             return LookupUnsupported()
         recent = [row.upstream_id for row in latest if may_match(order, row.created_at, listing.answered_at)]
         return Similar((), listing, tuple(recent))
 
-    def _list(self, number: int) -> Flow[tuple[Sequence[Row], float | None]]:
-        reply = yield self._call("GET", f"{PATH}?page_num={number + 1}&page_size={PAGE}&sort_by=-created_at")
+    def _list(self, path: str, number: int) -> Flow[tuple[Sequence[Row], float | None]]:
+        reply = yield self._call("GET", f"{path}?page_num={number + 1}&page_size={PAGE}&sort_by=-created_at")
         if reply.status in NO_LIST:
             raise _NoList
         if reply.status != 200:
@@ -197,7 +227,7 @@ class Meshy(GenerationDefaults):
 
     def poll(self, operation: Mapping[str, Any]) -> Flow[Running | Done | Failed]:
         """Return the order's state."""
-        reply = yield self._call("GET", f"{PATH}/{quote(operation['id'], safe='')}")
+        reply = yield self._call("GET", _address(operation))
         if reply.status in GONE_STATUSES:
             return fail_gone(reply, (reply.try_decode(_ErrorBody) or _ErrorBody()).message, operation["id"])
         if reply.status != 200:
@@ -206,13 +236,14 @@ class Meshy(GenerationDefaults):
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Delete the order, which stops it."""
-        reply = yield self._call("DELETE", f"{PATH}/{quote(operation['id'], safe='')}")
+        reply = yield self._call("DELETE", _address(operation))
         if reply.status in STOPPED | NOT_STOPPED:
             return reply.status in STOPPED
         raise Unclear(f"HTTP {reply.status}")
 
-    def _call(self, method: str, path: str, json: Any = None) -> Call:
-        return Call(method, path, {"authorization": f"Bearer {self.options.credential}"}, json, seconds=120)
+    def _call(self, method: str, path: str, json: Any = None, *, prepares: bool = False) -> Call:
+        headers = {"authorization": f"Bearer {self.options.credential}"}
+        return Call(method, path, headers, json, seconds=120, prepares=prepares)
 
 
 # -- requests to Meshy
@@ -225,7 +256,7 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
     params = order.params
     if "model_version" not in params:  # the params are Meshy's own
         return always | {name: value for name, value in params.items() if name != FILE}, ()
-    remesh, clamped = _limit_faces(params.get("face_limit"))
+    remesh, clamped = family.limit_faces(params.get("face_limit"))
     body = {"ai_model": order.model, "should_texture": params["texture"], "enable_pbr": params["pbr"], **remesh}
     warnings = [f"`model_version` {params['model_version']} is not run here: made by Meshy's {order.model}."]
     if "model_seed" in params:
@@ -233,23 +264,9 @@ def _describe(order: Order) -> tuple[dict[str, Any], tuple[str, ...]]:
     return always | body, (*warnings, *clamped)
 
 
-def _limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
-    """Return the fields that request so many faces, and a warning if Meshy cannot make so few or so many."""
-    if limit is None:
-        return {}, []
-    target = limit * PER_CENT // 100
-    asked = min(MOST_FACES, max(FEWEST_FACES, target))
-    remesh = {"should_remesh": True, "topology": "triangle", "target_polycount": asked}
-    if limit < FEWEST_FACES or target > MOST_FACES:
-        return remesh, [f"`face_limit` {limit} is not supported by Meshy: about {asked} faces were requested instead."]
-    return remesh, []
-
-
-def _expect(limit: Any) -> Expectation | None:
-    """Return the expectation of a result whose face limit could not be requested."""
-    if not isinstance(limit, int) or limit >= FEWEST_FACES:
-        return None
-    return Expectation(face_limit=FEWEST_FACES * 100 // PER_CENT)
+def _address(operation: Mapping[str, Any]) -> str:
+    """Return the path of an order: each operation has its own."""
+    return f"{operation.get('path', PATH)}/{quote(operation['id'], safe='')}"
 
 
 # -- meaning of the replies
@@ -284,13 +301,14 @@ def _read_state(task: _Task, operation: Mapping[str, Any]) -> Running | Done | F
 
 
 def _finish(task: _Task, operation: Mapping[str, Any]) -> Done | Failed:
-    url = as_object(task.model_urls).get("glb")
+    named = family.RESULTS.get(operation.get("path", PATH))
+    url = as_object(task.result).get(named) if named else as_object(task.model_urls).get(operation.get("format", "glb"))
     if not isinstance(url, str) or not url:
         return fail_empty(operation["id"])
     outputs = [Output(Kind.MODEL, Role.PRIMARY, Call("GET", url, seconds=300))]
     if isinstance(task.thumbnail_url, str) and task.thumbnail_url:
         outputs.append(Output(Kind.IMAGE, Role.PREVIEW, Call("GET", task.thumbnail_url)))
-    return Done(tuple(outputs), expected=_expect(operation.get("faces")), finished_at=_seconds(task.finished_at))
+    return Done(tuple(outputs), expected=family.expect(operation), finished_at=_seconds(task.finished_at))
 
 
 def _seconds(value: Any) -> float | None:

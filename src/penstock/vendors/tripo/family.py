@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from penstock.catalog.model_family import VIEWS, asked_operation, offer, operation_of
+from penstock.catalog.model_family import VIEWS, asked_operation, find_skeleton_loss, offer, operation_of
 from penstock.domain.files import MESH_TYPES
 from penstock.domain.prices import Price
 from penstock.vendor_api.generation import Order, ServedModel
@@ -32,7 +32,6 @@ BIPEDS_ONLY, ALL_BODIES = "v1.0-20240301", "v2.5-20260210"
 PRESETS: Final = frozenset(("idle", "walk", "run", "dive", "climb", "jump", "slash", "shoot", "hurt", "fall", "turn"))
 """Animations of any rig. All others are of bipeds."""
 FORMATS: Final = {"glb": "GLTF", "obj": "OBJ", "stl": "STL", "usdz": "USDZ", "fbx": "FBX"}
-RIGID_FORMATS: Final = {"obj", "stl"}
 TAKEN: Final = {MESH_TYPES[name] for name in ("glb", "fbx", "obj", "stl")}
 FEWEST_FACES, MOST_FACES, MOST_QUADS = 500, 20_000, 10_000
 """Bounds of the remesher; above, the converter reduces the faces."""
@@ -49,8 +48,9 @@ PRICES: Final = {
     "convert": {"per_job": "0.05", "per_job_if": {"face_limit": "0.05"}},
 }
 MODELS: Final = [
-    ServedModel(offer("tripo", "Tripo", operation), Price.model_validate(price), RELEASES[operation])
-    for operation, price in PRICES.items()
+    ServedModel(model, Price.model_validate(PRICES[operation]), RELEASES[operation])
+    for operation in PRICES
+    for model in (offer("tripo", "Tripo", operation), offer("", "", operation))
 ]
 
 Sources = Mapping[str, str]
@@ -72,19 +72,11 @@ def find_problem(order: Order) -> str | None:
             )
         if not order.owns(given.file) and given.file.content_type not in TAKEN:
             return f"Tripo takes GLB, FBX, OBJ and STL models, not {given.file.content_type}: convert it first."
-        if made_by in ("rig", "animate") and (problem := _loses_skeleton(operation, params)):
+        if made_by in ("rig", "animate") and (problem := find_skeleton_loss("Tripo", operation, params)):
             return problem
     faces = params.get("face_limit")
     if operation == "remesh" and faces is not None and faces < FEWEST_FACES:
         return f"Tripo remeshes to {FEWEST_FACES} faces or more: raise `face_limit`."
-    return None
-
-
-def _loses_skeleton(operation: str | None, params: Mapping[str, Any]) -> str | None:
-    if operation in ("remesh", "retexture"):
-        return f"A rigged model loses its skeleton on {operation}: do that with the model from before the rig job."
-    if operation == "convert" and params["format"] in RIGID_FORMATS:
-        return "Tripo writes a rigged model as glb, fbx or usdz only: change `format`."
     return None
 
 

@@ -5,14 +5,15 @@ runner before the pipeline, so it is only canceled here if its row is free. If i
 (`job_rows.amend`), or its end advances the pipeline again.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from sqlalchemy import Connection
 
-from penstock.domain import pipelines
 from penstock.domain.jobs import Job, request_cancel
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines import rules
+from penstock.domain.pipelines.records import Pipeline
+from penstock.domain.pipelines.rules import Advance
 from penstock.store import sql
 from penstock.store.database import RUNG
 from penstock.store.queries.files import lineage_rows
@@ -34,10 +35,10 @@ def advance(
     if before is None or before.done:
         return []
     waiting = pipeline_rows.lock_waiting(connection, before.job_ids)
-    jobs = pipeline_rows.jobs_of(connection, before.job_ids) | waiting
-    step = pipelines.advance(change(before), jobs, now)
+    jobs = pipeline_rows.jobs_of(connection, before.job_ids, removed=True) | waiting
+    step = rules.advance(change(before), jobs, now)
     ended = [written for pair in step.changed if (written := _write(connection, *pair, now)).done]
-    _cancel(connection, step.to_cancel, now)
+    _cancel(connection, step, now)
     pipeline_rows.write(connection, before, step.pipeline, now)
     connection.info[RUNG].update((pipeline_id, QUEUE))
     return ended
@@ -46,7 +47,7 @@ def advance(
 def cancel(connection: Connection, account_id: str, pipeline_id: str, now: float) -> bool:
     """Cancel a pipeline: its waiting jobs end, the others are asked to. Return whether all were asked."""
     pipeline_rows.get(connection, account_id, pipeline_id)
-    ended = advance(connection, pipeline_id, now, lambda pipeline: pipelines.request_stop(pipeline, now))
+    ended = advance(connection, pipeline_id, now, lambda pipeline: rules.request_stop(pipeline, now))
     change_rows.close(connection, ended, now)
     pipeline, jobs = pipeline_rows.get_whole(connection, account_id, pipeline_id)
     return pipeline.done or all(job.done or job.cancel_requested_at is not None for job in jobs.values())
@@ -65,13 +66,13 @@ def _write(connection: Connection, before: Job, after: Job, now: float) -> Job:
     return after
 
 
-def _cancel(connection: Connection, job_ids: Sequence[str], now: float) -> None:
-    if not job_ids:
+def _cancel(connection: Connection, step: Advance, now: float) -> None:
+    if not step.to_cancel:
         return
-    statement, *values = sql.among(_OPEN, job_ids)
+    statement, *values = sql.among(_OPEN, step.to_cancel)
     skipping = sql.SKIPPING if connection.dialect.name == "postgresql" else ""
     for (document,) in sql.run(connection, statement + skipping, *values):
         job = event_rows.decode_job(document)
-        if (canceled := request_cancel(job, now)) is not job:
-            change_rows.write(connection, job, canceled, now)
+        if rules.is_to_be_canceled(step.pipeline, job):  # it may have been ordered since it was read
+            change_rows.write(connection, job, request_cancel(job, now), now)
             connection.info[RUNG].add(nudge(job.id))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, delete, func, select
 from penstock.domain.events import BUDGET_EVENT, PIPELINE_PREFIX, Event, EventType
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines.records import Pipeline
 from penstock.store import sql
 from penstock.store.database import RUNG
 from penstock.store.queries.webhooks import webhook_rows

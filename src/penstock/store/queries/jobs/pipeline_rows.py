@@ -5,11 +5,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 import msgspec
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, tuple_, update
 
 from penstock.domain.events import PipelineEventType
 from penstock.domain.jobs import Job
-from penstock.domain.pipelines import Pipeline, PipelineTemplate
+from penstock.domain.pipelines.records import Pipeline, PipelineTemplate
 from penstock.errors import Gone, PipelineNotFinished, PipelineNotFound, TemplateNotFound, TooManyTemplates
 from penstock.store import locks, sql
 from penstock.store.queries.jobs import event_rows
@@ -17,11 +17,14 @@ from penstock.store.queries.jobs.change_rows import WAITING
 from penstock.store.tables import pipeline_templates, pipelines
 
 MAX_TEMPLATES: Final = 200
-"""Templates of one account, however many versions they have."""
+"""Templates of one account."""
+MAX_VERSIONS: Final = 100
+"""Versions of one template: a further one replaces the oldest."""
 _LOCK: Final = "SELECT document FROM pipelines WHERE id = ? AND removed IS NULL FOR UPDATE"
 _STOPPING: Final = "SELECT is_stopping FROM pipelines WHERE id = ?"
 _WAITING: Final = f"SELECT document FROM jobs WHERE state = '{WAITING}' AND id IN"  # noqa: S608  constant text
-_JOBS: Final = "SELECT id, document FROM jobs WHERE removed IS NULL AND id IN"
+_ALL_JOBS: Final = "SELECT id, document FROM jobs WHERE id IN"
+_JOBS: Final = _ALL_JOBS.replace("WHERE", "WHERE removed IS NULL AND")
 _UPDATE: Final = (
     "UPDATE pipelines SET done = ?, is_stopping = ?, advanced_at = ?, expires_at = ?, document = ? WHERE id = ?"
 )
@@ -79,9 +82,10 @@ def lock_waiting(connection: Connection, job_ids: Sequence[str]) -> dict[str, Jo
     return {job.id: job for job in found}
 
 
-def jobs_of(connection: Connection, job_ids: Sequence[str]) -> dict[str, Job]:
-    """Return jobs by id, without removed ones."""
-    found = {job_id: event_rows.decode_job(raw) for job_id, raw in sql.run(connection, *sql.among(_JOBS, job_ids))}
+def jobs_of(connection: Connection, job_ids: Sequence[str], *, removed: bool = False) -> dict[str, Job]:
+    """Return jobs by id, also `removed` ones if asked."""
+    rows = sql.run(connection, *sql.among(_ALL_JOBS if removed else _JOBS, job_ids))
+    found = {job_id: event_rows.decode_job(raw) for job_id, raw in rows}
     return {job_id: found[job_id] for job_id in job_ids if job_id in found}
 
 
@@ -164,7 +168,10 @@ def put_template(
         account_id=account_id, name=name, version=known.get(name, 0) + 1, created_at=now, body=body
     )
     values = {"account_id": account_id, "name": name, "version": template.version, "created_at": now}
-    connection.execute(insert(pipeline_templates), values | {"document": msgspec.json.encode(template)})
+    table = pipeline_templates
+    connection.execute(insert(table), values | {"document": msgspec.json.encode(template)})
+    old = table.c.version <= template.version - MAX_VERSIONS
+    connection.execute(delete(table).where(table.c.account_id == account_id, table.c.name == name, old))
     return template
 
 
@@ -183,10 +190,12 @@ def get_template(connection: Connection, account_id: str, name: str, version: in
 
 def list_templates(connection: Connection, account_id: str) -> list[PipelineTemplate]:
     """Return the newest version of each template, by name."""
-    table, known = pipeline_templates, _versions(connection, account_id)
-    query = select(table.c.name, table.c.version, table.c.document).where(table.c.account_id == account_id)
-    newest = [row for row in connection.execute(query.order_by(table.c.name)) if known[row.name] == row.version]
-    return [msgspec.json.decode(row.document, type=PipelineTemplate) for row in newest]
+    table = pipeline_templates
+    newest = select(table.c.name, func.max(table.c.version)).where(table.c.account_id == account_id)
+    query = select(table.c.document).where(table.c.account_id == account_id)
+    query = query.where(tuple_(table.c.name, table.c.version).in_(newest.group_by(table.c.name)))
+    found = connection.execute(query.order_by(table.c.name)).scalars()
+    return [msgspec.json.decode(document, type=PipelineTemplate) for document in found]
 
 
 def remove_template(connection: Connection, account_id: str, name: str) -> None:

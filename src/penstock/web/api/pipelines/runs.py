@@ -10,7 +10,7 @@ from penstock.domain.api_keys import Scope
 from penstock.domain.events import PIPELINE_ENDINGS, parse_event_id
 from penstock.domain.jobs import Job
 from penstock.domain.money import format_usd
-from penstock.domain.pipelines import Pipeline
+from penstock.domain.pipelines.records import Pipeline
 from penstock.errors import (
     BodyTooLarge,
     ConcurrencyLimited,

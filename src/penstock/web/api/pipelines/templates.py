@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.domain.ids import timestamp
-from penstock.domain.pipelines import OnError, PipelineTemplate
+from penstock.domain.pipelines.records import OnError, PipelineTemplate
 from penstock.errors import (
     BodyTooLarge,
     InvalidRequest,
@@ -16,7 +16,8 @@ from penstock.errors import (
     TooManyTemplates,
     UnsupportedMediaType,
 )
-from penstock.jobs.pipelines.body import NAME, PipelineTemplateBody
+from penstock.jobs.intake import raise_all
+from penstock.jobs.pipelines.body import NAME, PipelineTemplateBody, find_excess
 from penstock.store.queries.jobs import pipeline_rows
 from penstock.web.auth import admit, signed_in
 from penstock.web.json_bodies import describe_body, read_params
@@ -50,6 +51,7 @@ async def put_template(name: TemplateName, request: Request) -> Response:
     """Store a pipeline under this name, as its next version. Its params are checked when it runs."""
     caller = await admit(request, Scope.GENERATE)
     body, _ = await read_params(request, PipelineTemplateBody)
+    raise_all([*find_excess(body.steps, body.params or {})])
     kept, now = body.model_dump(mode="json", exclude_none=True), caller.gateway.clock()
     template = await caller.gateway.database.write(pipeline_rows.put_template, caller.account_id, name, kept, now)
     return Json(_describe(template))

@@ -1,113 +1,16 @@
-"""Pipelines: jobs that take each other's outputs. Pure rules: which job starts, ends or is canceled next."""
+"""Rules of pipelines: which job starts, ends or is canceled next. Pure, without a clock."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from typing import Any
 
 from penstock.domain.files import FileKind, Origin, StoredFile, asset_key
 from penstock.domain.job_errors import ParentFailed
 from penstock.domain.jobs import Asset, Job, Outcome, Parent, State, fail, request_cancel, stop, take_file
+from penstock.domain.pipelines.records import OnError, Pipeline, PipelineState, PipelineStep
 
 OUTPUT_KINDS: Mapping[str, FileKind] = {"model": "3d", "video": "video", "image": "image", "audio": "audio"}
 """The kinds of files that outputs are, by their own kind."""
-
-
-class PipelineState(StrEnum):
-    """The state of a pipeline. Clients loop on `done`."""
-
-    QUEUED = "queued"
-    RUNNING = "running"
-    CANCELING = "canceling"
-    SUCCEEDED = "succeeded"
-    FAILED = "failed"
-    CANCELED = "canceled"
-
-
-class OnError(StrEnum):
-    """The effect of a failed job on the rest of its pipeline."""
-
-    STOP = "stop"
-    CONTINUE = "continue"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineStep:
-    """A named step with its jobs: one, or one for each element of its list."""
-
-    name: str
-    model: str
-    job_ids: tuple[str, ...]
-    is_fan_out: bool = False
-    on_error: OnError = OnError.STOP
-    needs: tuple[str, ...] = ()
-    """The steps whose outputs it takes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pipeline:
-    """Jobs accepted together. Steps are in an order in which each comes after those that it needs.
-
-    Times are seconds since the epoch, amounts 10⁻⁹ USD.
-    """
-
-    id: str
-    account_id: str
-    key_id: str
-    request_id: str
-    created_at: float
-    steps: tuple[PipelineStep, ...]
-    given: Mapping[str, Any]
-    """The fields `steps` and `on_error` as the caller gave them, to run it again."""
-    params: Mapping[str, Any]
-    on_error: OnError = OnError.STOP
-    retention: float | None = None
-    client_ref: str | None = None
-    metadata: Mapping[str, str] | None = None
-    webhook: Mapping[str, Any] | None = None
-    template: str | None = None
-    version: int | None = None
-    retry_of: str | None = None
-    reused: tuple[str, ...] = ()
-    """Jobs of an earlier pipeline whose outputs are used again."""
-    estimated: int | None = None
-
-    state: PipelineState = PipelineState.QUEUED
-    is_stopping: bool = False
-    """True once nothing new is to be ordered: after a failure, or a cancel."""
-    cancel_requested_at: float | None = None
-    finished_at: float | None = None
-    expires_at: float | None = None
-    final: int | None = None
-    error: Mapping[str, Any] | None = None
-    states: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The final state of each job that has ended."""
-    sequence: int = 0
-
-    @property
-    def done(self) -> bool:
-        """Return whether all of its jobs have ended."""
-        return self.finished_at is not None
-
-    @property
-    def job_ids(self) -> tuple[str, ...]:
-        """Return all jobs, in the order of the steps."""
-        return tuple(job_id for step in self.steps for job_id in step.job_ids)
-
-    def is_past(self, now: float) -> bool:
-        """Return whether its retention is over."""
-        return self.expires_at is not None and self.expires_at <= now
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PipelineTemplate:
-    """One version of a stored pipeline."""
-
-    account_id: str
-    name: str
-    version: int
-    created_at: float
-    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +28,8 @@ class NoSuchOutput(Exception):
 
 def find_output(job: Job, name: int | str) -> Asset:
     """Return an output of a job by its number or role. Raise `NoSuchOutput` if it has none."""
+    if not job.outputs:
+        raise NoSuchOutput(f"{job.id} has been deleted.")
     if isinstance(name, int):
         if name < len(job.outputs):
             return job.outputs[name]
@@ -162,20 +67,21 @@ def refer_to(job: Job, asset: Asset) -> StoredFile:
 
 
 def advance(pipeline: Pipeline, jobs: Mapping[str, Job], now: float) -> Advance:
-    """Return what follows from the states of a pipeline's jobs."""
+    """Return what follows from the states of a pipeline's jobs. Removed jobs are among them, without outputs."""
     current = dict(jobs)
     for job in _in_order(pipeline, jobs):
         if job.is_waiting:
             current[job.id] = _supply(job, current, now)
     stopping = pipeline.is_stopping or any(_stops(pipeline, step, current) for step in pipeline.steps)
+    pipeline = replace(pipeline, is_stopping=stopping)
     to_cancel: list[str] = []
     for job in _in_order(pipeline, current):
         if stopping and job.is_waiting:
             current[job.id] = stop(request_cancel(job, now), now)
-        elif _is_to_be_canceled(pipeline, job, stopping=stopping):
+        elif is_to_be_canceled(pipeline, job):
             to_cancel.append(job.id)
     changed = [(jobs[job_id], job) for job_id, job in current.items() if job is not jobs[job_id]]
-    pipeline = replace(pipeline, is_stopping=stopping, states={job.id: job.state.value for job in _ended(current)})
+    pipeline = replace(pipeline, states={job.id: job.state.value for job in _ended(current)})
     if all(job.done for job in current.values()):
         pipeline = _finish(pipeline, current, now)
     return Advance(pipeline, changed, [job_id for job_id in to_cancel if current[job_id] is jobs[job_id]])
@@ -204,9 +110,9 @@ def _stops(pipeline: Pipeline, step: PipelineStep, jobs: Mapping[str, Job]) -> b
     return any(job.done and job.state is not State.SUCCEEDED for job in ended)
 
 
-def _is_to_be_canceled(pipeline: Pipeline, job: Job, *, stopping: bool) -> bool:
+def is_to_be_canceled(pipeline: Pipeline, job: Job) -> bool:
     """Return whether to cancel an open job: on the caller's cancel any, after a failure those not ordered yet."""
-    if not stopping or job.done or job.state is State.CANCELING:
+    if not pipeline.is_stopping or job.done or job.state is State.CANCELING:
         return False
     return pipeline.cancel_requested_at is not None or not job.attempts
 

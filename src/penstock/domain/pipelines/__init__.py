@@ -1,0 +1,1 @@
+"""Pipelines: jobs that take each other's outputs."""

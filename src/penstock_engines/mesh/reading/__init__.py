@@ -1,0 +1,1 @@
+"""Opens the files of 3D models."""

@@ -1,0 +1,1 @@
+"""Writes the files of 3D models."""
