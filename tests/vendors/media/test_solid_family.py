@@ -1,5 +1,6 @@
 """The 3D family at each vendor: every operation in the vendor's words, chains by its own ids, and refusals."""
 
+import base64
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -272,6 +273,17 @@ async def test_what_no_vendor_takes_is_refused_at_once(
     error = await refused(server, operation, params)
     assert error["param"] == f"input.0.params.{param}", error
     assert error["message"]
+    assert double.seen == []
+
+
+@pytest.mark.parametrize("kind", VENDORS)
+async def test_what_is_too_large_is_refused_at_once(start: Start, double: MediaDouble):
+    server = await start(double.settings())
+    heavy = base64.b64encode(RED + bytes(20 << 20)).decode()
+    body = {"model": "image_to_3d", "input": [{"params": {"image": {"data": heavy}}}]}
+    response = await server.client.post("/model/v1/generation", json=body)
+    assert response.status_code in (400, 413), response.text
+    assert "20 MB" in response.json()["error"]["message"]
     assert double.seen == []
 
 
