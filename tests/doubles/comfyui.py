@@ -29,6 +29,7 @@ LINK = list
 CLASSES: Mapping[str, Mapping[str, type]] = {
     "CheckpointLoaderSimple": {"ckpt_name": str},
     "CLIPTextEncode": {"text": str, "clip": LINK},
+    "EmptyLatentImage": {"width": int, "height": int, "batch_size": int},
     "EmptyVideo": {"width": int, "height": int, "length": int},
     "KSampler": {"seed": int, "steps": int, "model": LINK, "positive": LINK},
     "VAEDecode": {"samples": LINK},
@@ -65,6 +66,10 @@ STATUE = {
     "12": node("PreviewImage", images=["10", 0]),
     "9": node("SaveGLB", mesh=["11", 0], filename_prefix="statues"),
 }
+DRAWING = PAINTING | {"5": node("EmptyLatentImage", width=512, height=512, batch_size=1)}
+"""A graph of pictures of any size."""
+BLENDING = PAINTING | {"10": node("LoadImage", image="example.png"), "11": node("LoadImage", image="example.png")}
+"""A graph of one picture and a mask."""
 RESTYLING = PAINTING | {"10": node("LoadImage", image="example.png"), "12": node("PreviewImage", images=["10", 0])}
 
 
@@ -273,6 +278,8 @@ class ComfyUIDouble(MediaDouble):
                 return Wish("video", inputs["width"], inputs["height"], (inputs["length"] - 1) // 24)
             case "SaveGLB":
                 return Wish("model", face_limit=inputs["face_limit"])
+            case _ if "batch_size" in inputs:
+                return Wish("image", inputs["width"], inputs["height"], picture_type="png")
             case _:
                 return Wish("image")
 

@@ -64,6 +64,38 @@ TRIPO: Mapping[str, Callable[[Any], bool]] = {
     "pbr": is_flag,
     "face_limit": is_number,
     "model_seed": is_number,
+    "quad": is_flag,
+}
+TRIPO_TEXT = {name: TRIPO[name] for name in TRIPO if name != "image_url"} | {
+    "prompt": is_text,
+    "negative_prompt": is_text,
+}
+TRIPO_VIEWS: Mapping[str, Callable[[Any], bool]] = {
+    **{f"{side}_image_url": is_text for side in ("front", "left", "back", "right")},
+    "texture": one_of("no", "standard", "HD"),
+    "pbr": is_flag,
+    "quad": is_flag,
+    "face_limit": is_number,
+    "seed": is_number,
+}
+RETEXTURE: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "text_style_prompt": is_text,
+    "image_style_url": is_text,
+    "enable_original_uv": is_flag,
+    "enable_pbr": is_flag,
+}
+REMESH: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "topology": one_of("quad", "triangle"),
+    "target_polycount": lambda value: is_number(value) and 100 <= value <= 300_000,
+    "target_formats": lambda value: isinstance(value, list) and set(value) <= {"glb", "fbx", "obj", "usdz", "stl"},
+}
+RIG: Mapping[str, Callable[[Any], bool]] = {
+    "model_url": is_text,
+    "height_meters": lambda value: isinstance(value, int | float) and value > 0,
+    "enable_animation": is_flag,
+    "animation_action_id": is_number,
 }
 VEO: Mapping[str, Callable[[Any], bool]] = {
     "prompt": is_text,
@@ -114,6 +146,11 @@ MODELS = {
     "tripo3d/h3.1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p2/image-to-3d": (TRIPO, "image_url"),
+    "tripo3d/h3.1/text-to-3d": (TRIPO_TEXT, "prompt"),
+    "tripo3d/tripo/v2.5/multiview-to-3d": (TRIPO_VIEWS, "front_image_url"),
+    "fal-ai/meshy/v5/retexture": (RETEXTURE, "model_url"),
+    "fal-ai/meshy/v5/remesh": (REMESH, "model_url"),
+    "fal-ai/meshy/rigging": (RIG, "model_url"),
     "fal-ai/veo3.1": (VEO, "prompt"),
     "fal-ai/veo3.1/image-to-video": (VEO_FRAME, "image_url"),
     "fal-ai/veo3.1/first-last-frame-to-video": (VEO_FRAMES, "last_frame_url"),
@@ -138,7 +175,11 @@ def wish_of(model: str, body: Mapping[str, Any]) -> Wish:
     if "num_images" in body:
         size = body.get("image_size", {"width": 1024, "height": 768})
         return Wish("image", size["width"], size["height"], picture_type=body.get("output_format", "jpeg"))
-    return WISHES.get(model) or Wish("model", face_limit=body.get("face_limit"))
+    form = (
+        "rigged" if model.endswith("/rigging") else body.get("target_formats", ["fbx" if body.get("quad") else ""])[0]
+    )
+    limit = body.get("face_limit", body.get("target_polycount"))
+    return WISHES.get(model) or Wish("model", face_limit=limit, form="" if form == "glb" else form)
 
 
 def open_api(model: str) -> dict[str, Any]:
@@ -240,6 +281,7 @@ class FalDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.host: FalFiles = FalFiles()
+        self.apps: dict[str, str] = {}  # by request
         self.keys = [Ed25519PrivateKey.generate()]
         self.base: str | None = None  # the host that it names in a request's addresses; default: itself
 
@@ -284,11 +326,14 @@ class FalDouble(MediaDouble):
         wrong = [name for name, value in body.items() if name not in fields or not fields[name](value)]
         files = {name: value for name, value in body.items() if name == "image" or name.endswith("_url")}
         files |= {f"image_urls.{place}": value for place, value in enumerate(body.get("image_urls", []))}
+        if model == "fal-ai/meshy/v5/retexture" and ("text_style_prompt" in body) == ("image_style_url" in body):
+            wrong.append("text_style_prompt")
         if wrong or needed not in body or any(self._open(value) is None for value in files.values()):
             return answer(422, point("value_error", f"wrong: {wrong}", *wrong))
         for slot, value in files.items():
             self.receive(slot, self._open(value) or b"")
         order = self.place(body, wish_of(model, body), webhook=request.query.get("fal_webhook"))
+        self.apps[order.id] = model
         app = "/".join(model.split("/")[:2])
         url = f"{self.base or self.url}/{app}/requests/{order.id}"
         told = {"request_id": order.id, "response_url": url, "status_url": f"{url}/status"}
@@ -336,7 +381,18 @@ class FalDouble(MediaDouble):
                 return self._pictures(order)
             case "image":
                 return {"images": [self._file(order, "picture.png", "image/png")], "seed": 7, "prompt": "a mill"}
-        mesh = self._file(order, "model.glb", "model/gltf-binary")
+        form = "glb" if order.wish.form in ("", "rigged") else order.wish.form
+        mesh = self._file(order, f"model.{form}", "model/gltf-binary")
+        match self.apps[order.id]:
+            case "fal-ai/meshy/v5/retexture":
+                return {"model_glb": mesh, "model_urls": {"glb": mesh, "fbx": None}, "texture_urls": []}
+            case "fal-ai/meshy/v5/remesh":
+                return {"model_urls": {form: mesh}}
+            case "fal-ai/meshy/rigging":
+                walk = {"basic_animations": {"walking_glb": self._file(order, "walk.glb", "model/gltf-binary")}}
+                moved = {"animation_glb": mesh} if order.body.get("enable_animation") else {}
+                fbx = self._file(order, "character.fbx", "application/octet-stream")
+                return {"rigged_character_fbx": fbx, **walk, "rigged_character_glb": mesh, "rig_task_id": "r", **moved}
         return {
             "rendered_image": self._file(order, "preview.webp", "image/webp"),
             "model_mesh": mesh,

@@ -29,6 +29,7 @@ from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Runn
 
 VEO = "google/veo-3.1-fast"
 KLING = "kwaivgi/kling-v2.1"
+FLUX, FLUX_2 = "black-forest-labs/flux-schnell", "black-forest-labs/flux-2-pro"
 PICTURE = "black-forest/flux"
 UPSCALER = "tools/upscaler"
 VERSION = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
@@ -72,11 +73,34 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "start_image": "uri",
         "end_image": "uri",
     },
+    FLUX: {
+        "prompt": str,
+        "aspect_ratio": ("1:1", "16:9", "21:9", "3:2", "2:3", "4:5", "5:4", "3:4", "4:3", "9:16", "9:21"),
+        "num_outputs": (1, 2, 3, 4),
+        "output_format": ("webp", "jpg", "png"),
+        "seed": int,
+    },
+    FLUX_2: {
+        "prompt": str,
+        "input_images": ["uri"],
+        "aspect_ratio": ("match_input_image", "custom"),
+        "width": int,
+        "height": int,
+        "output_format": ("webp", "jpg", "png"),
+        "seed": int,
+    },
     PICTURE: {"prompt": str, "steps": int, "seed": int},
     UPSCALER: {"image": "uri", "scale": int},
 }
 """What each model takes: a type, some values, or a file."""
-REQUIRED = {VEO: {"prompt"}, KLING: {"prompt"}, PICTURE: {"prompt"}, UPSCALER: {"image"}}
+REQUIRED = {
+    VEO: {"prompt"},
+    KLING: {"prompt"},
+    FLUX: {"prompt"},
+    FLUX_2: {"prompt"},
+    PICTURE: {"prompt"},
+    UPSCALER: {"image"},
+}
 
 
 FIELDS = {"prompt": {"type": "string"}, "steps": {"type": "integer", "default": 4}}
@@ -198,6 +222,9 @@ class ReplicateDouble(MediaDouble):
             short = SHORT[given.get("resolution", "1080p")]
             size = (short * 16 // 9, short) if given.get("aspect_ratio", "16:9") == "16:9" else (short, short * 16 // 9)
             wish = Wish("video", *size, given.get("duration", 8))
+        elif model in (FLUX, FLUX_2):
+            picture_type = given.get("output_format", "webp").replace("jpg", "jpeg")
+            wish = Wish("image", given.get("width", 512), given.get("height", 512), picture_type=picture_type)
         elif model == KLING:
             wish = Wish("video", seconds=given.get("duration", 5))
         order = self.place(
@@ -315,6 +342,10 @@ class ReplicateDouble(MediaDouble):
                 return told | {"status": word, "error": f"see {self.url}"}
 
     def _output(self, order: Placed) -> Any:
+        if (count := order.body["input"].get("num_outputs", 1)) > 1:
+            return [self.host.link(order, f"out-{number}.png") for number in range(count)]
+        if order.body["model"] == FLUX_2:  # a single address, not a list
+            return self.host.link(order, "out.png")
         name = "tmp.mp4" if order.wish.kind == "video" else "out-0.png"
         url = self.host.link(order, name)
         if self.behind_api:

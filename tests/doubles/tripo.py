@@ -12,6 +12,36 @@ from doubles.media import Case, MediaDouble, Placed, Refusal, Sample, Verdict, W
 from penstock.vendor_api.generation import Accepted, Done, Failed, LookupUnsupported, Refused, Running, Similar, Unclear
 
 VERSIONS = {"v3.1-20260211", "v3.0-20250812", "v2.5-20250123", "P1-20260311", "v1.4-20240625"}
+TYPES = {
+    "generation/text-to-model": "text_to_model",
+    "generation/image-to-model": "image_to_model",
+    "generation/multiview-to-model": "multiview_to_model",
+    "models/texture": "texture_model",
+    "mesh/decimate": "highpoly_to_lowpoly",
+    "animations/rig": "animate_rig",
+    "animations/retarget": "animate_retarget",
+    "models/convert": "convert_model",
+}
+"""Types of tasks by path."""
+MADE = {"model", "face_limit", "texture", "pbr", "quad", "model_seed", "texture_seed"}
+FIELDS = {
+    "text_to_model": MADE | {"prompt", "negative_prompt"},
+    "image_to_model": MADE | {"input"},
+    "multiview_to_model": MADE | {"inputs"},
+    "texture_model": {"input", "model", "texture", "pbr", "texture_prompt", "texture_seed"},
+    "highpoly_to_lowpoly": {"input", "model", "face_limit", "quad", "bake"},
+    "animate_rig": {"input", "model", "rig_type", "spec", "out_format"},
+    "animate_retarget": {"input", "animation", "out_format", "export_with_geometry"},
+    "convert_model": {"input", "format", "face_limit", "quad"},
+}
+RELEASES = {
+    "texture_model": {"v2.5-20250123", "v3.0-20250812"},
+    "highpoly_to_lowpoly": {"v1.0", "v2.0", "v3.0"},
+    "animate_rig": {"v1.0-20240301", "v2.5-20260210", "v3.0-20260909"},
+}
+FORMATS = {"GLTF": "", "USDZ": "usdz", "FBX": "fbx", "OBJ": "obj", "STL": "stl"}
+SKELETAL = {"animate_rig", "animate_retarget"}
+READABLE = (b"\x89PNG", b"\xff\xd8", b"RIFF", b"glTF", b"Kaydara")
 PREFIXES = {"v3": "/v3", "v2": "/v2/openapi"}
 
 
@@ -60,6 +90,7 @@ class TripoDouble(MediaDouble):
     def __init__(self) -> None:
         super().__init__()
         self.tokens: set[str] = set()
+        self.types: dict[str, str] = {}  # by task
         self.page = 50  # how many orders a page of the list holds at most
         self.lag = 0.0  # how long an order is not listed yet
         self.ahead = 0.0  # how many seconds its clock is ahead
@@ -76,8 +107,8 @@ class TripoDouble(MediaDouble):
         match request.method, path.strip("/").split("/"):
             case "POST", ["files"] | ["upload", "sts"]:
                 return await self._upload(request)
-            case "POST", ["generation", "image-to-model"] if self.mode == "v3":
-                return self._order(json.loads(await request.read()))
+            case "POST", [folder, name] if self.mode == "v3" and f"{folder}/{name}" in TYPES:
+                return self._order(TYPES[f"{folder}/{name}"], json.loads(await request.read()))
             case "POST", ["task"] if self.mode == "v2":
                 return self._order_v2(json.loads(await request.read()))
             case "GET", ["tasks" | "task", task_id]:
@@ -90,21 +121,69 @@ class TripoDouble(MediaDouble):
 
     async def _upload(self, request: web.BaseRequest) -> web.Response:
         name, data = (await read_form(request)).get("file", (None, b""))
-        if not name or not data.startswith((b"\x89PNG", b"\xff\xd8", b"RIFF")):
+        if not name or not (data.startswith(READABLE) or name.endswith((".obj", ".stl"))):
             return answer(400, trouble(2004, "file type"))
         token = f"file_{uuid.uuid4()}"
         self.tokens.add(token)
+        self.receive("file", data)
         return answer(200, {"code": 0, "data": {"file_token": token, "image_token": token}})
 
-    def _order(self, body: dict[str, Any]) -> web.Response:
-        if body.get("input") not in self.tokens or "type" in body:
-            return answer(404, trouble(2019, "file not found"))
-        if body.get("model") not in VERSIONS:
+    def _order(self, kind: str, body: dict[str, Any]) -> web.Response:
+        wrong = body.keys() - FIELDS[kind]
+        if wrong or body.get("face_limit", 1) < 1:
+            return answer(400, trouble(1004, f"parameter {sorted(wrong) or 'face_limit'}"))
+        if (problem := self._find_wrong_source(kind, body)) is not None:
+            return problem
+        if kind not in ("animate_retarget", "convert_model") and body.get("model") not in RELEASES.get(kind, VERSIONS):
             return answer(400, trouble(2017, "version"))
+        if (problem := self._find_wrong_values(kind, body)) is not None:
+            return answer(400, trouble(1004, problem))
         if self.open_orders >= 10:
             return answer(429, trouble(2000, "full"), {"Retry-After": "1"})
-        order = self.place(body, Wish("model", face_limit=body.get("face_limit")))
+        form = "fbx" if body.get("quad") else FORMATS.get(body.get("format", ""), "rigged" if kind in SKELETAL else "")
+        order = self.place(body, Wish("model", face_limit=body.get("face_limit"), form=form))
+        self.types[order.id] = kind
         return answer(200, {"code": 0, "data": {"task_id": order.id}})
+
+    def _find_wrong_source(self, kind: str, body: dict[str, Any]) -> web.Response | None:
+        """Each input is an uploaded file, or a task that succeeded and is of a type that fits."""
+        sources = body.get("inputs", [body["input"]] if "input" in body else [])
+        if kind == "multiview_to_model" and (len(sources) != 4 or sources[0] is None or sources.count(None) > 2):
+            return answer(400, trouble(1004, "views"))
+        if kind != "text_to_model" and not any(sources):
+            return answer(400, trouble(1003, "input is required"))
+        sources = [*sources, body.get("texture_prompt", {}).get("image")]
+        for source in filter(None, sources):
+            task = self.orders.get(source)
+            if source not in self.tokens and task is None:
+                return answer(404, trouble(2019 if kind == "image_to_model" else 2001, "not found"))
+            made_by = self.types.get(source, "import_model")
+            if task is not None and not task.is_over():
+                return answer(400, trouble(2007, "the source has not succeeded"))
+            if (kind == "animate_retarget") != (made_by == "animate_rig") and (
+                kind == "animate_retarget" or (made_by in SKELETAL and kind != "convert_model")
+            ):
+                return answer(400, trouble(2006, f"{made_by} does not fit"))
+        return None
+
+    def _find_wrong_values(self, kind: str, body: dict[str, Any]) -> str | None:
+        match kind:
+            case "text_to_model" if not body.get("prompt") or len(body["prompt"]) > 1024:
+                return "prompt"
+            case "text_to_model" if len(body.get("negative_prompt", "")) > 255:
+                return "negative_prompt"
+            case "texture_model" if len(body.get("texture_prompt", {}).keys() & {"text", "image"}) != 1:
+                return "texture_prompt"
+            case "highpoly_to_lowpoly":
+                most = 10_000 if body.get("quad") else 20_000
+                return None if 500 <= body.get("face_limit", 500) <= most else "face_limit"
+            case "animate_rig" if body["model"].startswith("v1.0") and body["rig_type"] != "biped":
+                return "rig_type"
+            case "animate_retarget" if not str(body.get("animation")).startswith("preset:"):
+                return "animation"
+            case "convert_model" if body.get("format") not in FORMATS:
+                return "format"
+        return None
 
     def _order_v2(self, body: dict[str, Any]) -> web.Response:
         file = body.get("file", {})
@@ -143,7 +222,7 @@ class TripoDouble(MediaDouble):
         order.polls += 1
         task: dict[str, Any] = {
             "task_id": order.id,
-            "type": "image_to_model",
+            "type": self.types.get(order.id, "image_to_model"),
             "input": order.body,
             "progress": 0,
             "queuing_num": -1,
@@ -170,7 +249,7 @@ class TripoDouble(MediaDouble):
     def _output(self, order: Placed) -> dict[str, str]:
         end = "_url" if self.mode == "v3" else ""
         return {
-            f"model{end}": self.host.link(order, "model.glb"),
+            f"model{end}": self.host.link(order, f"model.{order.wish.form or 'glb'}"),
             f"rendered_image{end}": self.host.link(order, "preview.png"),
         }
 

@@ -9,10 +9,12 @@ from urllib.parse import quote, urlencode
 import msgspec
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from penstock.catalog import image_to_model, text_to_video
+from penstock.catalog import edit_image, image_to_model, text_to_image, text_to_video
 from penstock.catalog.model import Expectation, Recipe
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import FILE
+from penstock.catalog.text_to_image import picture_size
+from penstock.domain.files import StoredFile
 from penstock.domain.job_errors import UpstreamError, UpstreamRejected
 from penstock.domain.prices import FREE
 from penstock.vendor_api.generation import (
@@ -38,15 +40,25 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
+from penstock.vendor_api.pictures import is_picture
 from penstock.vendor_api.replies import ENDINGS, KINDS, classify_refusal, fail_empty, keep_recipe, upstream_reason
 
-CATALOGUE: Final = {model.id: model for family in (text_to_video, image_to_model) for model in family.MODELS}
+FAMILIES: Final = (text_to_video, image_to_model, text_to_image, edit_image)
+CATALOGUE: Final = {model.id: model for family in FAMILIES for model in family.MODELS}
 NAMESPACE: Final = uuid.UUID("5b6a1c0e-8f0d-5c7c-9a52-6f1f0f3f8188")
 """Namespace of the ids of our orders: each is derived from our reference, so that an order can be looked up."""
-SIZE: Final = ("aspectRatio", "resolution")
-MEANT: Final = {"width": SIZE, "height": SIZE, "seconds": ("durationSeconds",), "frames": ("durationSeconds",)}
+SIZE: Final = ("aspectRatio", "resolution", "size", "aspect_ratio")
+MEANT: Final = {
+    "width": SIZE,
+    "height": SIZE,
+    "seconds": ("durationSeconds",),
+    "frames": ("durationSeconds",),
+    "image": ("images", "references"),
+    "image_2": ("images", "references"),
+    "image_3": ("images", "references"),
+}
 """Names that a graph may bind instead of the catalogue's params, and the params that they stand for."""
-CHECKED: Final = {*SIZE, "durationSeconds", "face_limit"}
+CHECKED: Final = {*SIZE, "durationSeconds", "face_limit", "output_format"}
 """Params that results are checked against, unless the graph does not bind them."""
 USUAL: Final[Mapping[str, Any]] = {
     "compressionQuality": "optimized",
@@ -54,6 +66,10 @@ USUAL: Final[Mapping[str, Any]] = {
     "model_version": image_to_model.DEFAULT_VERSION,
     "texture": True,
     "pbr": True,
+    "n": 1,
+    "output_format": "png",
+    "background": "auto",
+    "quality": "auto",
 }
 """Default values: a graph that does not bind these params needs no warning."""
 
@@ -71,7 +87,9 @@ class Workflow(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    model: Literal["vendorb_video_31", "vendora_image_to_model"] = Field(description="the model that it runs")
+    model: Literal["vendorb_video_31", "vendora_image_to_model", "text_to_image", "edit_image"] = Field(
+        description="the model that it runs"
+    )
     workflow: Annotated[Mapping[str, Any], BeforeValidator(_parse_graph)] = Field(
         description='the graph in its API format, or "file:PATH" of it'
     )
@@ -149,13 +167,16 @@ class ComfyUI(GenerationDefaults):
         graph, bind = copy.deepcopy(dict(recipe.workflow or {})), recipe.bind or {}
         if problem := _find_problem(graph, bind):
             return Failed(UpstreamRejected(problem))
-        if order.file is not None and (recipe.file or FILE) in bind:
-            form = Form("image", order.file, {"overwrite": "true", "type": "input"})
+        given = _pictures(order, recipe, bind)
+        if isinstance(given, str):
+            return Failed(UpstreamRejected(given))
+        for param, file in given.items():
+            form = Form("image", file, {"overwrite": "true", "type": "input"})
             reply = yield self._call("POST", "/upload/image", form=form, prepares=True)
             if reply.status != 200:
                 return _classify(reply)
             picture = reply.decode(_Uploaded)
-            values[recipe.file or FILE] = "/".join(filter(None, (picture.subfolder, picture.name)))
+            values[param] = "/".join(filter(None, (picture.subfolder, picture.name)))
         for name in bind.keys() & values.keys():
             node, _, slot = bind[name].partition(".")
             graph[node]["inputs"][slot] = values[name]
@@ -216,6 +237,10 @@ class ComfyUI(GenerationDefaults):
             values["seconds"] = values["durationSeconds"]
             values["frames"] = values["seconds"] * workflow.fps + 1  # such models count a first frame
             values["seed"] = uuid.UUID(_name(order)).int % 2**32
+        if is_picture(order):
+            values.setdefault("seed", uuid.UUID(_name(order)).int % 2**32)
+            if size := picture_size(values):
+                values["width"], values["height"] = size
         kind = CATALOGUE[workflow.model].kind
         recipe = Recipe(kind, FILE, workflow.output, workflow.preview, workflow.workflow, workflow.bind)
         return recipe, values
@@ -261,6 +286,21 @@ class ComfyUI(GenerationDefaults):
 def _name(order: Order) -> str:
     """Return the order's id at the server."""
     return str(uuid.uuid5(NAMESPACE, order.reference))
+
+
+def _pictures(order: Order, recipe: Recipe, bind: Mapping[str, str]) -> dict[str, StoredFile] | str:
+    """Return the pictures to upload by the name that the graph binds, or why they cannot be used."""
+    if order.file is not None:
+        name = recipe.file or FILE
+        return {name: order.file} if name in bind else {}
+    files = [given.file for name in ("images", "references") for given in order.given(name)]
+    found = {"image" if number == 1 else f"image_{number}": file for number, file in enumerate(files, 1)}
+    for given in order.given("mask"):
+        found["mask"] = given.file
+    missing = [name for name in found if name not in bind]
+    if order.recipe is None and missing:
+        return f"The workflow of this model takes no `{missing[0]}`: the settings bind {', '.join(sorted(bind))}."
+    return {name: file for name, file in found.items() if name in bind}
 
 
 def _require_ok(reply: Reply) -> Reply:

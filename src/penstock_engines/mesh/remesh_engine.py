@@ -18,7 +18,7 @@ from penstock_engines.product import Product, ReportProgress
 
 ENGINE = "penstock remesh-1"
 PREVIEW_SIDE = 768
-PREVIEW_ANGLE = -32.0
+PREVIEW_ANGLE = 32.0
 FEWEST, MOST = 2_000, 50_000
 """Faces without a `face_limit`: a quarter of the model's, within these."""
 MAX_PAIRED = 300_000

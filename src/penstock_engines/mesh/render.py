@@ -30,7 +30,7 @@ LINEAR: Final = np.square(np.arange(256, dtype=np.float32) / 255)
 
 @dataclass(frozen=True, slots=True)
 class _Cover:
-    """A material as it is drawn: its colour, its texture and the light by the direction of its normal."""
+    """A material as it is drawn, in blue, green, red, and the light by the direction of its normal."""
 
     colour: NDArray[np.float32]
     texture: NDArray[np.uint8] | None
@@ -54,12 +54,13 @@ class Renderer:
         self._points = (solid.points - middle) / self._radius
         self._normals = solid.normals
         self._places = np.zeros((len(solid.points), 2)) if solid.places is None else solid.places
-        self._tints = solid.tints
+        self._tints = None if solid.tints is None else solid.tints[:, ::-1]
         self._scale, self._shift = self._frame()
         self._covers = [_cover(material, max(self._fine)) for material in solid.materials]
         self._ground = float(self._points[:, 1].min())
         horizon = self._project(np.array([[0.0, self._ground, 0.0]]) @ _look(0.0).T)[0][0, 1] / self._fine[1]
-        self._scene = paint_backdrop(read_colour(background), width, height, float(np.clip(horizon, 0.4, 0.95)))
+        colour = read_colour(background)[::-1]
+        self._scene = paint_backdrop(colour, width, height, float(np.clip(horizon, 0.4, 0.95)))
         self._shadow = find_shadow(solid, self._points)
 
     def draw(self, angle_degrees: float) -> NDArray[np.uint8]:
@@ -77,8 +78,9 @@ class Renderer:
         for part in fragments.split(CHUNK):
             subject[part.pixels, :3] = self._shade(planes, owners[seen], part)
         subject[fragments.pixels, 3] = 255
-        small = cv2.resize(subject.reshape(height, width, 4), self._size, interpolation=cv2.INTER_AREA)
-        return self._lay(small.astype(np.float32), turn)
+        return self._lay(
+            cv2.resize(subject.reshape(height, width, 4), self._size, interpolation=cv2.INTER_LINEAR), turn
+        )
 
     # -- the camera
 
@@ -158,7 +160,7 @@ class Renderer:
             painted[chosen] = _paint(self._covers[number], fields[chosen])
         return painted
 
-    def _lay(self, small: NDArray[np.float32], turn: Floats) -> NDArray[np.uint8]:
+    def _lay(self, small: NDArray[Any], turn: Floats) -> NDArray[np.uint8]:
         """Lay the model over the backdrop with its shadow."""
         square = np.array([[-REACH, 0, -REACH], [REACH, 0, -REACH], [REACH, 0, REACH], [-REACH, 0, REACH]])
         screen, _ = self._project((square + np.array([0, self._ground, 0])) @ turn.T)
@@ -167,9 +169,9 @@ class Renderer:
         source = np.array([[0, 0], [side, 0], [side, side], [0, side]], np.float32)
         matrix = cv2.getPerspectiveTransform(source, screen.astype(np.float32))
         cast = cv2.warpPerspective(self._shadow, matrix, self._size, flags=cv2.INTER_LINEAR)
-        open_share = (1 - 0.75 * np.clip(cast, 0, 1)) * (1 - small[..., 3] / 255)
-        frame = small[..., :3] + self._scene * open_share[..., None].astype(np.float32)
-        return np.ascontiguousarray(np.clip(frame + 0.5, 0, 255).astype(np.uint8)[..., ::-1])
+        open_share = (1 - 0.75 * np.clip(cast, 0, 1)) * (1 - small[..., 3].astype(np.float32) / 255)
+        ground = cv2.multiply(self._scene, cv2.merge([open_share] * 3))
+        return np.asarray(cv2.add(small[..., :3], cv2.convertScaleAbs(ground)), np.uint8)
 
 
 def _look(angle: float) -> Floats:
@@ -181,8 +183,10 @@ def _look(angle: float) -> Floats:
 
 
 def _cover(material: Material, side: int) -> _Cover:
-    texture = None if material.texture is None else material.texture.decode(min(LARGEST_TEXTURE, 2 * side))
-    return _Cover(np.array(material.colour, np.float32), texture, _light(material.roughness, material.metallic))
+    texture = None
+    if material.texture is not None:
+        texture = np.ascontiguousarray(material.texture.decode(min(LARGEST_TEXTURE, 2 * side))[..., ::-1])
+    return _Cover(np.array(material.colour[::-1], np.float32), texture, _light(material.roughness, material.metallic))
 
 
 def _light(roughness: float, metallic: float) -> NDArray[np.float32]:

@@ -1,11 +1,15 @@
 """A real S3 server, SeaweedFS, as a process of its own on loopback."""
 
+import asyncio
 import json
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import httpx
@@ -19,6 +23,7 @@ BUCKET = "penstock-assets"
 KEY_ID, SECRET = "AKIAPENSTOCK", "not-a-secret"
 IDENTITY = {"name": "p", "actions": ["Admin"], "credentials": [{"accessKey": KEY_ID, "secretKey": SECRET}]}
 START_SECONDS = 300
+REQUEST = re.compile(rb"^([A-Z]+) (\S+) HTTP/1\.1\r\n", re.MULTILINE)
 
 
 class S3Server:
@@ -103,3 +108,40 @@ class S3Server:
             client_options={"allow_http": True},
             retry_config={"max_retries": 0},
         )
+
+
+@asynccontextmanager
+async def listening_in(server: S3Server) -> AsyncGenerator[tuple[str, list[tuple[str, str]]]]:
+    """An address that leads to the server, and the method and path of each request that came that way."""
+    seen: list[tuple[str, str]] = []
+    connections: set[asyncio.Task[None]] = set()
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, notes: bool) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(1 << 20):
+                seen.extend((method.decode(), path.decode()) for method, path in REQUEST.findall(data) if notes)
+                writer.write(data)
+                await writer.drain()
+        writer.close()
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there, back = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        try:
+            await asyncio.gather(pass_on(reader, back, notes=True), pass_on(there, writer, notes=False))
+        finally:
+            for each in (writer, back):
+                each.close()
+                with suppress(ConnectionError):
+                    await each.wait_closed()
+
+    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connections.add(asyncio.create_task(connect(reader, writer)))
+
+    listener = await asyncio.start_server(accept, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}", seen
+    finally:
+        listener.close()
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)

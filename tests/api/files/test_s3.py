@@ -17,8 +17,11 @@ import pytest
 from conftest import MODEL, SIMULATOR, VIDEO, Server, client_of
 from doubles.media import MediaDouble, Plan, listening
 from doubles.meshy import MeshyDouble
-from s3_server import BUCKET, S3Server
+from flows import FAST, FOX, PICTURE, finish, run, step
+from s3_server import BUCKET, S3Server, listening_in
 from steps import until
+from test_resumable import begin as begin_upload
+from test_resumable import send as send_piece
 from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
@@ -83,6 +86,15 @@ async def up(s3: S3Server) -> None:
 # -- while it is there
 
 
+async def test_a_resumable_upload_waits_on_the_disk_and_ends_in_the_bucket(start: Start, s3: S3Server) -> None:
+    server, data = await start(SIMULATOR, IN_BUCKET), picture()
+    path = await begin_upload(server.client, len(data), filename="cat.png")
+    await send_piece(server.client, path, 0, data[:20])
+    assert [part.stat().st_size for part in (server.gateway.settings.data / "uploads").rglob("*.part")] == [20]
+    token = (await send_piece(server.client, path, 20, data[20:])).headers["x-penstock-file-token"]
+    assert (await server.client.get(f"/api/v1/files/{token}/content")).content == data
+
+
 async def test_outputs_and_files_lie_in_the_bucket_and_nowhere_else(start, s3):
     server = await start(SIMULATOR, IN_BUCKET)
     token = await upload(server)
@@ -98,6 +110,25 @@ async def test_outputs_and_files_lie_in_the_bucket_and_nowhere_else(start, s3):
     assert (await server.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
     assert (await server.client.delete(f"/api/v1/files/{token}")).status_code == 204
     assert s3.list_keys() == []
+
+
+async def test_each_step_of_a_pipeline_reads_what_the_one_before_stored(start, s3, double, monkeypatch):
+    """Nothing is copied: the bucket sees one upload for each output, and one read to send it to the next vendor."""
+    async with listening_in(s3) as (url, seen):
+        monkeypatch.setenv("AWS_ENDPOINT_URL", url)
+        server = await start(double.settings(poll_seconds=0.05) + SIMULATOR, IN_BUCKET)
+        seen.clear()
+        model = step("model", "vendora_image_to_model", file={"step": "picture"})
+        film = step("film", "sim_model_to_video", mesh={"step": "model"}, **FAST)
+        record = await run(server.client, {**FOX, "steps": [PICTURE, model, film]})
+        record = await finish(server.client, record["id"])
+        assert record["status"] == "succeeded", record["error"]
+        outputs = [output for each in record["steps"] for output in each["jobs"][0]["outputs"]]
+        uploads = [path.partition("?")[0] for method, path in seen if method in ("PUT", "POST")]
+        assert len(uploads) == len(set(uploads)) == len(outputs) == len(s3.list_keys("some/prefix/assets/"))
+        assert s3.list_keys() == s3.list_keys("some/prefix/assets/")
+        picture_id = record["steps"][0]["job_ids"][0]
+        assert [method for method, path in seen if f"/assets/{picture_id}/" in path] == ["PUT", "GET"]
 
 
 async def test_a_proxied_download_has_ranges_and_an_etag(start, s3):

@@ -10,7 +10,7 @@ from penstock.catalog.params import read
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job, State
 from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
-from penstock.errors import Detail, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
+from penstock.errors import Detail, Gone, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
 from penstock.jobs.acceptance import SubmittedRequest
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.intake import Intake, JobPolicy, JobTerms, ReadInput, raise_all
@@ -143,6 +143,8 @@ class PipelineIntake:
                 return found
             get = pipeline_rows.get_whole
             earlier, jobs = await self._database.read(get, submission.key.account_id, pipeline_id)
+            if earlier.is_past(self._clock()):
+                raise Gone("The pipeline has been removed.")
             return await self._accept(submission, self._repeat(earlier, jobs, body))
 
     async def _find_earlier(self, submission: SubmittedRequest) -> PipelineReceipt | None:
@@ -176,7 +178,7 @@ class PipelineIntake:
         stored = template.body
         on_error = OnError(body.on_error or stored.get("on_error") or OnError.STOP)
         steps = [PipelineStepBody.model_validate(step) for step in stored["steps"]]
-        params = {**(stored.get("params") or {}), **(body.params or {})}
+        params: dict[str, Any] = {**(stored.get("params") or {}), **(body.params or {})}
         return _Wanted(
             body=body,
             steps=steps,

@@ -37,6 +37,7 @@ from penstock.vendor_api.generation import (
     VendorFolders,
     VendorOptions,
 )
+from penstock.vendor_api.meshy_terms import FEWEST_FACES, MOST_FACES
 from penstock.vendor_api.replies import (
     GONE_STATUSES,
     Row,
@@ -49,7 +50,7 @@ from penstock.vendor_api.replies import (
     upstream_reason,
 )
 from penstock.vendors.meshy import family
-from penstock.vendors.meshy.family import FEWEST_FACES, LATEST, MOST_FACES, PATHS, PICTURES
+from penstock.vendors.meshy.family import LATEST, PATHS, PICTURES
 
 PATH: Final = PATHS["image_to_3d"]
 PAGE: Final = 50

@@ -15,6 +15,7 @@ from penstock.catalog.model_family import (
 )
 from penstock.domain.files import MESH_TYPES, StoredFile
 from penstock.vendor_api.generation import DataUri, Order, ServedModel, SignedUrl
+from penstock.vendor_api.meshy_terms import MAX_PROMPT, ask_faces, explain_actions, find_action, most_faces
 
 LATEST: Final = "latest"
 PATHS: Final = {
@@ -38,12 +39,6 @@ MESHES: Final = {MESH_TYPES[name] for name in ("glb", "obj", "fbx", "stl")}
 OCTETS: Final = "application/octet-stream"
 MAX_INLINE: Final = 20 * 1024 * 1024
 """Upper bound of a model inside an order, in bytes; Meshy fetches a larger one from us."""
-FEWEST_FACES, MOST_FACES = 100, 300_000
-PER_CENT: Final = 95
-"""Share of the face limit that is requested: Meshy treats it as a target and may exceed it slightly."""
-MAX_PROMPT: Final = 600
-ACTIONS: Final = {"idle": 0, "attack": 4, "run": 14, "dance": 22, "wave": 28, "walk": 30, "jump": 466}
-"""Meshy's ids of common animations. Only those of idle, attack and run are certain by its own list."""
 MODELS: Final = [
     ServedModel(model, name=LATEST)
     for operation in OPERATIONS
@@ -72,8 +67,8 @@ def find_problem(order: Order) -> str | None:
             return f"`{name}`: Meshy takes JPEG and PNG pictures only."
     if operation == "rig" and params["rig_type"] != "biped":
         return f"Meshy rigs bipeds only, got `rig_type` {params['rig_type']}: use another vendor."
-    if operation == "animate" and _find_action(params["animation"]) is None:
-        return f"`animation`: Meshy takes {', '.join(sorted(ACTIONS))}, or a number of its animation library."
+    if operation == "animate" and find_action(params["animation"]) is None:
+        return f"`animation`: {explain_actions('Meshy')}"
     return next((problem for given in order.given("mesh") if (problem := _find_mesh_problem(order, given.file))), None)
 
 
@@ -120,20 +115,19 @@ def describe(order: Order, task: str | None) -> FamilyOrder:
         case "retexture":
             body, losses = _texture(order), _losses(params, "seed")
         case "remesh":
-            topology = "quad" if params["quads"] else "triangle"
-            body, losses = {"topology": topology, **_ask_faces(params)[0]}, _ask_faces(params)[1]
+            faces, losses = ask_faces(params, "Meshy")
+            body = {"topology": "quad" if params["quads"] else "triangle", **faces}
         case "rig":
             height = {name: params[name] for name in ("height_meters",) if name in params}
             return FamilyOrder(path, {**source, **height}, {"path": path})
         case "animate":
-            return FamilyOrder(path, {"rig_task_id": task, "action_id": _find_action(params["animation"])}, _at(path))
+            return FamilyOrder(path, {"rig_task_id": task, "action_id": find_action(params["animation"])}, _at(path))
         case "convert":
-            wanted, (body, losses) = params["format"], _ask_faces(params)
+            wanted, (body, losses) = params["format"], ask_faces(params, "Meshy")
             path = PATHS["remesh"] if body else path  # the converter changes no faces
         case _:
             body, losses = _make(order, operation)
-    faces = params.get("face_limit")
-    kept = {**_at(path), "format": wanted, **({} if faces is None else {"faces": faces})}
+    kept = {**_at(path), "format": wanted, "faces": params.get("face_limit")}
     return FamilyOrder(path, {**source, **body, "target_formats": [wanted]}, kept, losses)
 
 
@@ -150,7 +144,7 @@ def _refer(order: Order) -> DataUri | SignedUrl:
 def _make(order: Order, operation: str) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the body of an order that makes a model, and the warnings."""
     params = order.params
-    faces, clamped = _ask_faces(params)
+    faces, clamped = ask_faces(params, "Meshy")
     if faces or params["quads"]:
         faces |= {"should_remesh": True, "topology": "quad" if params["quads"] else "triangle"}
     body: dict[str, Any] = {"ai_model": order.model, **faces}
@@ -178,33 +172,13 @@ def _losses(params: Mapping[str, Any], *names: str) -> tuple[str, ...]:
     return tuple(f"`{name}` is not supported by Meshy and was ignored." for name in names if name in params)
 
 
-def _ask_faces(params: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the field for the face limit, and a warning if Meshy cannot make so few or so many."""
-    limit = params.get("face_limit")
-    if limit is None:
-        return {}, ()
-    target = limit * PER_CENT // 100
-    asked = min(MOST_FACES, max(FEWEST_FACES, target))
-    is_far = limit < FEWEST_FACES or target > MOST_FACES
-    text = f"`face_limit` {limit} is not supported by Meshy: about {asked} faces were requested instead."
-    return {"target_polycount": asked}, ((text,) if is_far else ())
-
-
 def limit_faces(limit: int | None) -> tuple[dict[str, Any], list[str]]:
     """Return the fields by which a new model has at most so many faces, and the warnings."""
-    fields, warnings = _ask_faces({"face_limit": limit})
+    fields, warnings = ask_faces({"face_limit": limit}, "Meshy")
     return ({"should_remesh": True, "topology": "triangle", **fields} if fields else {}), [*warnings]
 
 
 def expect(operation: Mapping[str, Any]) -> Expectation | None:
     """Return the expectation of a result whose face limit could not be requested."""
-    limit = operation.get("faces")
-    if not isinstance(limit, int) or limit >= FEWEST_FACES:
-        return None
-    return Expectation(face_limit=FEWEST_FACES * 100 // PER_CENT, formats=(operation.get("format", "glb"),))
-
-
-def _find_action(animation: str) -> int | None:
-    """Return the id of an animation, by our name for it or by its number."""
-    plain = animation.removeprefix("-")
-    return int(animation) if plain.isascii() and plain.isdigit() and len(plain) < 6 else ACTIONS.get(animation)
+    most = most_faces(operation.get("faces"))
+    return None if most is None else Expectation(face_limit=most, formats=(operation.get("format", "glb"),))

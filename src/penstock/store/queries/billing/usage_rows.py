@@ -110,6 +110,16 @@ def refund(subject: Completion | Job, amount: int) -> Additions:
     return {_place(subject): Sums(cost=-amount)}
 
 
+def join(parts: Sequence[Additions]) -> Additions:
+    """Return the sums of several additions. Added at once, they cannot deadlock with those of other writers."""
+    if len(parts) == 1:
+        return parts[0]
+    found: dict[UsageKey, Sums] = {}
+    for place, sums in (each for part in parts for each in part.items()):
+        found[place] = Sums(*map(add_up, found.get(place, Sums()), sums))
+    return found
+
+
 def day_of(moment: float) -> int:
     """Return the UTC day of a moment, counted from 1970-01-01."""
     return int(moment // DAY_SECONDS)

@@ -65,12 +65,12 @@ def close(connection: Connection, ended: Sequence[Job], now: float) -> None:
     for job in ended:
         if job.parents:
             lineage_rows.end(connection, job.id)
-    for job in ended:
-        _pay(connection, job, now)  # last: others wait for the locks of balances and sums
+    used = [_pay(connection, job, now) for job in ended]  # last: others wait for the locks of balances and sums
+    usage_rows.add(connection, usage_rows.join(used))
 
 
-def _pay(connection: Connection, job: Job, now: float) -> None:
-    """Settle, release or keep the hold of a finished job, and add it to the usage sums."""
+def _pay(connection: Connection, job: Job, now: float) -> usage_rows.Additions:
+    """Settle, release or keep the hold of a finished job. Return what it adds to the usage sums."""
     charged = None
     with suppress(LedgerRefused):  # nothing was held for it
         if job.charged:
@@ -79,4 +79,4 @@ def _pay(connection: Connection, job: Job, now: float) -> None:
             ledger_rows.keep(connection, job.id, job.payer, now)
         else:
             ledger_rows.release(connection, job.id, now)
-    usage_rows.add(connection, usage_rows.of_job(job, charged))
+    return usage_rows.of_job(job, charged)

@@ -5,7 +5,7 @@ import hashlib
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import quote, urlsplit
 
@@ -52,6 +52,8 @@ from penstock.vendor_api.replies import (
     upstream_reason,
     video_warnings,
 )
+from penstock.vendors.fal import solids
+from penstock.vendors.fal.solids import FalOrder
 
 VEO: Final = "fal-ai/veo3.1"
 TRIPO: Final = "tripo3d/h3.1/image-to-3d"
@@ -284,6 +286,7 @@ class Fal(GenerationDefaults):
         *(ServedModel(model, name=TRIPO) for model in (*image_to_model.MODELS, IMAGE_TO_3D)),
         *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, TEXT_TO_VIDEO, FILM)),
         *PICTURES,
+        *solids.MODELS,
     ]
 
     def __init__(self, options: FalOptions, folders: VendorFolders) -> None:
@@ -341,7 +344,7 @@ class Fal(GenerationDefaults):
         file = given.file
         if file.bytes <= MAX_INLINE:
             return given
-        noun = "picture" if file.kind == "image" else "video"
+        noun = {"image": "picture", "3d": "model"}.get(file.kind, "video")
         upload = {"file_name": f"{noun}.{ending_of(file.content_type)}", "content_type": file.content_type}
         url = f"{self._rest}/storage/upload/initiate?storage_type=gcs"
         reply = yield self._call("POST", url, upload, prepares=True)
@@ -429,33 +432,24 @@ class Fal(GenerationDefaults):
 # -- requests to fal
 
 
-@dataclass(frozen=True, slots=True)
-class _Request:
-    """An order in fal's terms; a file in its body is a `DataUri`."""
-
-    model: str
-    body: Mapping[str, Any]
-    recipe: Recipe
-    warnings: tuple[str, ...] = ()
-    kept: Mapping[str, Any] = field(default_factory=dict[str, Any])
-
-
-def _translate(order: Order) -> _Request:
+def _translate(order: Order) -> FalOrder:
     """Return the order in fal's terms, without `order.file`. Raise `Unfit` if the app cannot make it."""
     model, params, recipe = order.model.strip("/"), order.params, order.recipe
     if order.model_id == FILM.id:
         return _ask_film(model, order)
     if is_picture(order):
         return _ask_pictures(model, order)
+    if operation := solids.operation_asked(order):
+        return solids.describe(order, operation)
     if recipe is None and "model_version" in params:
         return _ask_tripo(model, params)
     if recipe is None and "durationSeconds" in params:
         return _ask_veo(model, params)
     recipe = recipe or (TO_3D if FILE in params else TO_VIDEO)
-    return _Request(model, {name: value for name, value in params.items() if name != FILE or not recipe.file}, recipe)
+    return FalOrder(model, {name: value for name, value in params.items() if name != FILE or not recipe.file}, recipe)
 
 
-def _ask_pictures(model: str, order: Order) -> _Request:
+def _ask_pictures(model: str, order: Order) -> FalOrder:
     """Build an order for pictures; with references it goes to the app's endpoint of edits, if it has one."""
     if order.given("references") and f"{model}/edit" in PICTURE_APPS:
         model = f"{model}/edit"
@@ -466,10 +460,10 @@ def _ask_pictures(model: str, order: Order) -> _Request:
         raise Unfit("model", problem)
     asked = ask_picture(order, terms)
     body = {**asked.body, **asked.files(terms)}
-    return _Request(model, body, TO_IMAGE, asked.warnings, {"expected": asked.expected.kept, "pictures": True})
+    return FalOrder(model, body, TO_IMAGE, asked.warnings, {"expected": asked.expected.kept, "pictures": True})
 
 
-def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Request:
+def _ask_tripo(model: str, params: Mapping[str, Any]) -> FalOrder:
     """Build a Tripo order; on the default route the version selects the endpoint."""
     wanted = params["model_version"]
     if model == TRIPO:
@@ -478,10 +472,10 @@ def _ask_tripo(model: str, params: Mapping[str, Any]) -> _Request:
     names = ("model_seed", "face_limit", "texture", "pbr")
     body = {name: params[name] for name in names if params.get(name) is not None}
     lost = f"`model_version` {wanted} is not supported by fal, which runs {runs}."
-    return _Request(model, body, TO_3D, () if runs == wanted else (lost,))
+    return FalOrder(model, body, TO_3D, () if runs == wanted else (lost,))
 
 
-def _ask_veo(model: str, params: Mapping[str, Any]) -> _Request:
+def _ask_veo(model: str, params: Mapping[str, Any]) -> FalOrder:
     body = {
         "prompt": params["prompt"],
         "aspect_ratio": params["aspectRatio"],
@@ -489,15 +483,15 @@ def _ask_veo(model: str, params: Mapping[str, Any]) -> _Request:
         "resolution": params["resolution"],
         "generate_audio": True,
     }
-    return _Request(model, body, TO_VIDEO, video_warnings(params, "fal"))
+    return FalOrder(model, body, TO_VIDEO, video_warnings(params, "fal"))
 
 
-def _ask_film(model: str, order: Order) -> _Request:
+def _ask_film(model: str, order: Order) -> FalOrder:
     """Build an order in the neutral params: each kind of input has an endpoint of its own."""
     app = find_app(FILM_APPS, model, FILM.id)
     film = read_film(order, app.terms)
     endpoint, body = app.write(film)
-    return _Request(f"{model}{endpoint}", body, TO_VIDEO, film.warnings, {"expected": film.expected})
+    return FalOrder(f"{model}{endpoint}", body, TO_VIDEO, film.warnings, {"expected": film.expected})
 
 
 def _app(model: str) -> str:

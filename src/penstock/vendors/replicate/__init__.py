@@ -44,6 +44,7 @@ from penstock.vendor_api.generation import (
     WebhookOptions,
 )
 from penstock.vendor_api.order_lookup import ListedOrder, Listing, contradicts
+from penstock.vendor_api.pictures import is_picture
 from penstock.vendor_api.replies import (
     GONE_STATUSES,
     classify_refusal,
@@ -58,6 +59,7 @@ from penstock.vendor_api.replies import (
     upstream_reason,
     video_warnings,
 )
+from penstock.vendors.replicate import pictures
 
 VEO: Final = "google/veo-3.1-fast"
 PICTURE: Final = "image"
@@ -192,7 +194,10 @@ class Replicate(GenerationDefaults):
     """Runs predictions; their results are on another host for an hour."""
 
     options_type: ClassVar[type[VendorOptions]] = ReplicateOptions
-    models: Sequence[ServedModel] = [ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST, FILM)]
+    models: Sequence[ServedModel] = [
+        *(ServedModel(model, name=VEO) for model in (*text_to_video.MODELS, VEO_FAST, FILM)),
+        *pictures.MODELS,
+    ]
     declares = True
 
     def __init__(self, options: ReplicateOptions, folders: VendorFolders) -> None:
@@ -294,7 +299,8 @@ class Replicate(GenerationDefaults):
         return as_object((record if version else as_object(record.get("latest_version"))).get("openapi_schema")) or None
 
     def _finish(self, prediction: _Prediction, operation: Mapping[str, Any]) -> Done | Failed:
-        done = finish(prediction.output, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
+        result = {"output": prediction.output} if operation.get("pictures") else prediction.output
+        done = finish(result, operation["recipe"], operation["id"], parse_time(prediction.completed_at))
         if isinstance(done, Done):
             return expect_kept(replace(done, outputs=tuple(self._open(output) for output in done.outputs)), operation)
         if prediction.data_removed is True:
@@ -368,6 +374,8 @@ def _describe(order: Order) -> dict[str, Any]:
         app = find_app(FILM_APPS, order.model, FILM.id)
         body = app.write(read_film(order, app.terms))[1]
         return body if "seed" in app.terms.ignored else {"seed": seed_of(order), **body}
+    if is_picture(order):
+        return pictures.describe(order)
     if order.recipe is None and "durationSeconds" in params:
         return {
             "prompt": params["prompt"],
@@ -402,6 +410,10 @@ def _with_uploads(value: Any, uploads: Mapping[StoredFile, str]) -> Any:
 
 
 def _accept(order: Order, prediction_id: str) -> Accepted:
+    if is_picture(order):
+        asked = pictures.ask(order)
+        kept = {"recipe": pictures.RECIPE, "pictures": True, "expected": asked.expected.kept}
+        return Accepted(prediction_id, {"id": prediction_id, **kept}, asked.warnings)
     recipe = {"kind": "video"} if order.recipe is None else keep_recipe(order.recipe)
     kept = {"id": prediction_id, "recipe": recipe}
     if order.model_id == FILM.id:
