@@ -96,7 +96,7 @@ function Bench({ models, examples, first, named }: BenchProps) {
   );
   const params = usedParams(schema, draft.params);
   const body = "problem" in parsed ? null : { ...parsed.body, params };
-  const dry = usePlan(body);
+  const dry = usePlan(steps.length > 0 ? body : null);
   const start = useStart();
   const error = start.error ?? (body && dry.error) ?? null;
   const details = detailsOf(error);
