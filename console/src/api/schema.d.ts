@@ -2092,6 +2092,48 @@ export interface components {
             jobs: number;
         };
         /**
+         * UploadRecord
+         * @description An upload in several requests.
+         */
+        UploadRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "upload";
+            /** Id */
+            id: string;
+            /**
+             * Bytes
+             * @description of the whole file
+             */
+            bytes: number;
+            /**
+             * Offset
+             * @description bytes received
+             */
+            offset: number;
+            /** Done */
+            done: boolean;
+            /**
+             * File Token
+             * @description of the file, once it is stored
+             */
+            file_token: string | null;
+            /** Name */
+            name: string | null;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             */
+            expires_at: string;
+        };
+        /**
          * UpstreamShape
          * @description The vendor's error, without addresses and secrets.
          */
