@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ def sound(tmp_path: Path) -> Path:
 
 
 @asynccontextmanager
-async def uploading(url: str, key: str, path: Path, mode: str) -> AsyncIterator[Process]:
+async def uploading(url: str, key: str, path: Path, mode: str) -> AsyncGenerator[Process]:
     environment = {**os.environ, "PENSTOCK_URL": url, "PENSTOCK_API_KEY": key}
     process = await asyncio.create_subprocess_exec(
         "node", "tus_upload.mjs", str(path), mode, cwd=HERE, env=environment, stdin=PIPE, stdout=PIPE, stderr=PIPE
@@ -69,7 +69,7 @@ async def test_an_upload_is_ended(server: Server, sound: Path) -> None:
 
 
 @asynccontextmanager
-async def serving(data: Path, port: int) -> AsyncIterator[Process]:
+async def serving(data: Path, port: int) -> AsyncGenerator[Process]:
     words = ("-m", "penstock", "serve", "--data", str(data), "--port", str(port))
     process = await asyncio.create_subprocess_exec(sys.executable, *words, stdout=DEVNULL, stderr=DEVNULL)
     try:

@@ -46,11 +46,14 @@ async def count_operations(server: Server, begin: str) -> int:
 @pytest.mark.timeout(180)
 @pytest.mark.long
 async def test_a_fuzzer_that_reads_the_document_finds_nothing(server, tmp_path):
-    # Streams never end, of which test_events.py follows some; what administrators do is attacked below.
-    left_out = ("--exclude-path-regex", "events$|^/admin/")
+    # Streams never end, of which test_events.py follows some; what administrators do is attacked below. The fuzzer
+    # cannot write the body of a resumable upload: test_resumable.py does.
+    uploads = ("--exclude-name", "PATCH /api/v1/files/tus/{upload_id}")
+    left_out = ("--exclude-path-regex", "events$|^/admin/", *uploads)
     tested = await fuzz(server, await server.new_key(), tmp_path, 30, *left_out)
-    streams = 2
-    assert tested == await count_operations(server, "/") - await count_operations(server, "/admin/") - streams
+    streams, pieces = 3, 1
+    own = await count_operations(server, "/") - await count_operations(server, "/admin/")
+    assert tested == own - streams - pieces
 
 
 @pytest.mark.timeout(180)
