@@ -117,17 +117,14 @@ def _judge_pipeline(books: Books, ordered: Ordered) -> Iterator[str]:
         yield f"{ordered.id}: {pipeline['state']}, should be one of {ordered.ends}: {pipeline['error']}"
     if ordered.record.get("status") != pipeline["state"] or not ordered.record.get("done"):
         yield f"{ordered.id}: its client saw {ordered.record.get('status')}, the store has {pipeline['state']}"
-    costs = 0
-    for step in pipeline["steps"]:
-        for job_id in step["job_ids"]:
-            job = books.jobs[job_id]
-            costs += job["final"] or 0
-            if job["state"] not in ordered.states[step["name"]]:
-                yield f"{ordered.id}: {step['name']} is {job['state']} {job['error']} {_attempts(job)}"
-            if pipeline["states"].get(job_id) != job["state"]:
-                yield f"{ordered.id}: {job_id} is {job['state']}, its record says {pipeline['states'].get(job_id)}"
-    if pipeline["final"] != costs:
-        yield f"{ordered.id}: costs {pipeline['final']}, its jobs {costs}"
+    jobs = [(step["name"], books.jobs[job_id]) for step in pipeline["steps"] for job_id in step["job_ids"]]
+    for name, job in jobs:
+        if job["state"] not in ordered.states[name]:
+            yield f"{ordered.id}: {name} is {job['state']} {job['error']} {_attempts(job)}"
+    if pipeline["states"] != {job["id"]: job["state"] for _, job in jobs}:
+        yield f"{ordered.id}: its record says {pipeline['states']}"
+    if pipeline["final"] != sum(job["final"] or 0 for _, job in jobs):
+        yield f"{ordered.id}: costs {pipeline['final']}, not what its jobs do"
 
 
 def _attempts(job: dict[str, Any]) -> list[tuple[Any, ...]]:

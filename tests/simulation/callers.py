@@ -100,25 +100,26 @@ class Caller:
         tasks: list[asyncio.Task[None]] = []
         while self.submitted < jobs:
             await asyncio.sleep(self.dice.random() * 2 * seconds / jobs)
-            action = self._draw(ACTIONS)
+            action = self.draw(ACTIONS)
             self._number += 1
             if action.startswith("submit"):
                 self.submitted += 1
             if self._allows(action):
-                tasks.append(asyncio.create_task(self._with_dice()._act(action, self._number)))
+                acting = self.acting(f"caller {self.account}#{self._number}")
+                tasks.append(asyncio.create_task(acting._act(action, self._number)))
         await asyncio.gather(*tasks)
 
     def _allows(self, action: str) -> bool:
         name = f"caller {self.account}#{self._number}"
         return self.world.only is None or name in self.world.only or action in ("read", "wait", "list")
 
-    def _with_dice(self) -> "Caller":
+    def acting(self, name: str) -> "Caller":
         """Return this caller with dice for one action: they do not change if another action is left out."""
         acting = copy.copy(self)
-        acting.dice = self.world.chance(f"caller {self.account}#{self._number}")
+        acting.dice = self.world.chance(name)
         return acting
 
-    def _draw(self, kinds: Sequence[tuple[Any, float]]) -> Any:
+    def draw(self, kinds: Sequence[tuple[Any, float]]) -> Any:
         thrown = self.dice.random() * sum(weight for _, weight in kinds)
         for kind, weight in kinds:
             thrown -= weight
@@ -164,7 +165,7 @@ class Caller:
     async def _submit(self, number: int, action: str) -> None:
         self.world.counts["jobs submitted"] += 1
         key = f"{self.account}-{number}"
-        script = {"latency": round(self.dice.uniform(0.2, 2.0), 2), **self._draw(SCRIPTS)}
+        script = {"latency": round(self.dice.uniform(0.2, 2.0), 2), **self.draw(SCRIPTS)}
         is_film = self.dice.random() < 0.7
         model = "sim_text_to_video" if is_film else "sim_image_to_model"
         params: dict[str, Any] = {"script": script} | ({"prompt": key} if is_film else {})

@@ -89,6 +89,8 @@ class Invariants:
         if self._store.has_doubt:  # workers share it
             self.claim_rules.check_events(events)
             self.claim_rules.check_commit()
+        for job in {job.id: job for job, _ in events}.values():  # as the last event of each has it
+            self.money.check_job(job)
         self.money.check(written, [job for job, _ in events])
         for check in self.commit_checks:
             check()
@@ -104,7 +106,6 @@ class Invariants:
         job = event_rows.decode_job(document)
         if sequence == 1:
             self._made[job.params.get("prompt", "")] += 1
-        self.money.check_job(job)
         self.pace.observe(job)
         before = self._states.get(job_id)
         if before is not None and job.state is not before and not _is_legal(before, job.state):

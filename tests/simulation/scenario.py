@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+from simulation.acts.chains import check_chains, send_chains
 from simulation.callers import Caller
 from simulation.chat import side
 from simulation.chat.side import ChatSide
@@ -142,12 +143,14 @@ class Scenario:
         database_url: str = "sqlite:////simulated/penstock.db",
         jobs: int = 60,
         chat: int = 32,
+        chains: int = 0,
         seconds: float = 40.0,
         only: frozenset[str] | None = None,
     ) -> None:
         self.world = world = World(seed, only=only)
         self._jobs, self._chat_requests = _divide(seed, jobs, chat)
         self._seconds = seconds
+        self._chains = chains
         self._sources = SeededSources(seed, lambda: world.now)
         is_file = connect.is_file(database_url)
         self.settings = _load(database_url)
@@ -222,6 +225,9 @@ class Scenario:
             self.faults.plan(self._seconds)
             share = self._jobs // len(self.callers)
             self._living = [self.world.spawn(caller.live(share, self._seconds)) for caller in self.callers if share]
+            if self._chains:
+                chains = (send_chains(caller, self._chains, self._seconds) for caller in self.callers)
+                self._living += [self.world.spawn(chain) for chain in chains]
             self._living += self.chat.begin(self._chat_requests, self._seconds)
             self.world.run(self._seconds * 1.5)
             self._heal()
@@ -256,6 +262,7 @@ class Scenario:
             self.chat.check_end(self.faults.character.kinds)
         Calm(self.world, self.callers, self.objects, self._administer).run(self._retire_leader)
         self.world.run(self.world.now + self._patience)
+        check_chains(self.world, self.store)
         self.invariants.check_end(self.callers, is_strict=self.faults.character.is_orderly)
         self.endings.check_webhooks(self._around.receivers, is_patient=self._patience > 0)
         self.endings.check_objects(token for caller in self.callers for token in caller.files)

@@ -184,6 +184,29 @@ def paths_of(job: dict[str, Any]) -> list[str]:
 
 
 class TestByItself:
+    async def test_a_job_that_expires_fails_what_needs_it(self, server: Server) -> None:
+        client = await server.sign_in("payer", budgets={"total": "1"})
+        slow = step("slow", "sim_text_to_image", prompt="x", script={"ending": "never"})
+        late = step("late", "sim_text_to_image", prompt="x", references={"step": "slow"}, **FAST)
+        record = await finish(client, (await run(client, {"steps": [slow, late], "run_timeout": 0.3}))["id"])
+        jobs = {name: each["jobs"][0] for name, each in steps_of(record).items()}
+        assert (jobs["slow"]["status"], jobs["late"]["error"]["code"]) == ("expired", "parent_failed")
+        assert (record["status"], record["error"]["steps"], record["cost"]["final"]) == ("failed", ["slow"], "0.00")
+        await assert_books(server)
+
+    async def test_a_start_timeout_begins_when_the_inputs_are_there(self, server: Server) -> None:
+        late = step("late", "sim_text_to_image", prompt="x", references={"step": "slow"}, **FAST)
+        record = await run(server.client, {"steps": [SLOW, late], "start_timeout": 500})
+        await job_started(server, record, "slow")
+        job_id = steps_of(record)["late"]["job_ids"][0]
+        begun = server.gateway.clock()
+        waiting = await ask(server, f"SELECT start_by FROM jobs WHERE id = '{job_id}'")  # noqa: S608
+        assert waiting[0][0] > begun + 86_400 * 365
+        server.age_orders(7200)
+        await finish(server.client, record["id"])
+        (found,) = await ask(server, f"SELECT start_by FROM jobs WHERE id = '{job_id}'")  # noqa: S608
+        assert begun + 500 <= found[0] <= server.gateway.clock() + 500
+
     async def test_only_outputs_are_stored(self, server: Server) -> None:
         record = await finish(server.client, (await run(server.client, FOX))["id"])
         outputs = [path for each in record["steps"] for path in paths_of(each["jobs"][0])]

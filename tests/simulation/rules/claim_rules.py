@@ -29,12 +29,16 @@ class ClaimRules:
         """The workers' names that each process has had."""
 
     def check_events(self, events: Iterable[tuple[Job, State | None]]) -> None:
-        """Check that each event, given with its job's former state, was written by the owner of the job's claim."""
+        """Check that each event, given with its job's former state, was written by the owner of the job's claim.
+
+        A job that waits for others of its pipeline is nobody's: whoever ends one of those writes to it.
+        """
         own = self._names.get(self._store.writer, set())
         for job, before in events:
             is_by_caller = before is None or (job.state is State.CANCELING and before is not State.CANCELING)
             owner, _ = self._claims.get(job.id, (None, 0))
-            if not is_by_caller and owner not in own:
+            is_by_pipeline = owner is None and job.pipeline_id is not None and job.started_at is None
+            if not (is_by_caller or is_by_pipeline) and owner not in own:
                 what = f"{job.id} of {owner} becomes {job.state}, {job.phase} by {sorted(own)}"
                 self._world.violate("only the owner of a claim writes to its job", what)
 

@@ -45,6 +45,7 @@ def _parse(words: Sequence[str], description: str | None) -> Any:
     parser.add_argument("--store", choices=sorted(STORES), default=SQLITE)
     parser.add_argument("--jobs", type=int, default=60, help="jobs in each world")
     parser.add_argument("--chat", type=int, default=32, help="chat requests in each world")
+    parser.add_argument("--pipelines", type=int, default=0, help="pipelines of each account in each world")
     parser.add_argument("--seconds", type=float, default=40.0, help="virtual seconds with faults in each world")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="worlds that run at a time")
     parser.add_argument("--only", type=_read_names, help="the steps that may happen, separated by commas")
@@ -84,7 +85,7 @@ def _wishes(options: Any) -> Iterator[Wish]:
         for store in STORES[options.store]:
             if monotonic() > end:
                 return
-            yield Wish(seed, store, options.jobs, options.chat, options.seconds, options.only)
+            yield Wish(seed, store, options.jobs, options.chat, options.seconds, options.only, options.pipelines)
 
 
 def _run(worlds: Worlds, options: Any, totals: Totals) -> Iterator[Outcome]:

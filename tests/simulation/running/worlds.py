@@ -44,6 +44,8 @@ class Wish:
     """Chat requests of each account."""
     seconds: float = 40.0
     only: frozenset[str] | None = None
+    pipelines: int = 0
+    """Pipelines of each account."""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ def play(wish: Wish, database_url: str) -> Outcome:
     options: dict[str, Any] = {} if wish.store == SQLITE else {"database_url": database_url}
     scenario = None
     try:
-        sizes = {"jobs": wish.jobs, "chat": wish.chat, "seconds": wish.seconds}
+        sizes = {"jobs": wish.jobs, "chat": wish.chat, "chains": wish.pipelines, "seconds": wish.seconds}
         scenario = Scenario(wish.seed, only=wish.only, **sizes, **options)
         scenario.run()
     except Violation as violation:

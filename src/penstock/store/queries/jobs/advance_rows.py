@@ -10,7 +10,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from penstock.domain.jobs import Job, request_cancel
+from penstock.domain.jobs import Job, State, request_cancel
 from penstock.domain.pipelines import rules
 from penstock.domain.pipelines.records import Pipeline
 from penstock.domain.pipelines.rules import Advance
@@ -59,6 +59,8 @@ def resume(connection: Connection, pipeline_id: str, now: float) -> None:
 
 
 def _write(connection: Connection, before: Job, after: Job, now: float) -> Job:
+    if after.state is State.CANCELED:  # by way of the state that every canceled job has
+        before = change_rows.write(connection, before, request_cancel(before, now), now)
     after = change_rows.write(connection, before, after, now)
     lineage_rows.pin(connection, after)
     if not after.is_waiting:
