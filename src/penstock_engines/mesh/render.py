@@ -66,7 +66,7 @@ class Renderer:
     def draw(self, angle_degrees: float) -> NDArray[np.uint8]:
         """Return blue, green, red. At 0 degrees the front is seen, at 90 the model's right side, at 180 the back."""
         turn = _look(angle_degrees)
-        screen, inverse = self._project(self._points @ turn.T)
+        screen, inverse = self._project(_turn(self._points, turn))
         faces, signs, owners = self._list_seen(screen)
         width, height = self._fine
         corners = screen[faces]
@@ -137,7 +137,7 @@ class Renderer:
 
         Divided by the distance, they are linear over the screen, which keeps the texture in perspective.
         """
-        turned = (self._normals @ turn[:2].T)[faces] * signs[:, None, None]
+        turned = _turn(self._normals, turn)[:, :2][faces] * signs[:, None, None]
         fields = [self._places[faces], turned]
         if self._tints is not None:
             fields.append(self._tints[faces])
@@ -180,6 +180,11 @@ def _look(angle: float) -> Floats:
     yaw = np.array([[np.cos(around), 0, np.sin(around)], [0, 1, 0], [-np.sin(around), 0, np.cos(around)]])
     pitch = np.array([[1, 0, 0], [0, np.cos(down), -np.sin(down)], [0, np.sin(down), np.cos(down)]])
     return pitch @ yaw
+
+
+def _turn(vectors: Floats, turn: Floats) -> Floats:
+    """Return the turned vectors. A library's product of matrices may round otherwise when other threads are busy."""
+    return vectors[:, :1] * turn[:, 0] + vectors[:, 1:2] * turn[:, 1] + vectors[:, 2:] * turn[:, 2]
 
 
 def _cover(material: Material, side: int) -> _Cover:
