@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import Field, StringConstraints
 
-from penstock.catalog.file_input import AudioInput, FileParams, FileSlot
+from penstock.catalog.file_input import FileParams, FileSlot, GivenInput
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Nested, Number, Params, Text
 
@@ -43,13 +43,21 @@ class TextToSpeechParams(Params):
         return {"speed": 1.0, "output_format": "mp3"} | super().resolved()
 
 
+class SpeechInput(GivenInput):
+    """A sound, or a film with sound."""
+
+    type: Literal["mp3", "wav", "flac", "ogg", "m4a", "webm", "audio", "mp4", "mov", "video"] | None = Field(
+        default=None, description="type of the sound or film; detected when absent"
+    )
+
+
 class SpeechToTextParams(FileParams):
     """Params of models that write down what is said."""
 
-    nested: ClassVar[Nested] = {"audio": AudioInput}
+    nested: ClassVar[Nested] = {"audio": SpeechInput}
     files: ClassVar = (FileSlot("audio", kinds=("audio", "video")),)
 
-    audio: AudioInput = Field(description="the sound, or a film with sound")
+    audio: SpeechInput = Field(description="the sound, or a film with sound")
     language: Language | None = Field(default=None, description="code of the language; found when absent")
     prompt: Annotated[str, StringConstraints(strict=True, max_length=2000)] | None = Field(
         default=None, description="words that may occur, as a hint"

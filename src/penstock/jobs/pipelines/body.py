@@ -38,10 +38,13 @@ def _list_steps(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     steps = cast("Mapping[str, Any]", value)
-    return [_name(step, name) if isinstance(step, Mapping) else step for name, step in steps.items()]
+    return [_name(step, name) for name, step in steps.items()]
 
 
-def _name(step: Mapping[str, Any], name: str) -> dict[str, Any]:
+def _name(step: Any, name: str) -> Any:
+    if not isinstance(step, dict):
+        return step
+    step = cast("dict[str, Any]", step)
     if step.get("name", name) != name:
         raise PydanticCustomError("name", "Step `{name}` should have this `name`, or none", {"name": name[:64]})
     return {**step, "name": name}
