@@ -110,7 +110,7 @@ class VirtualAssets:
                 if self._chance.strikes(0.002, "disk full while landing"):
                     raise StorageUnavailable(retry_after=5)
             self._landed[path] = data
-            yield Landed(path, len(data), hashlib.sha256(data).hexdigest())
+            yield Landed(path, len(data), hashlib.sha256(data).hexdigest(), data[:32])
         finally:
             del self._landed[path]
 
