@@ -9,13 +9,15 @@ PenstockError
 ├── InsufficientBudget 402
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
-│                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound; for administrators
+│                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
+│                   UploadNotFound; for administrators
 │                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
-├── Gone 410 (job_expired) ── JobDeleted, AssetExpired
+├── Gone 410 (job_expired) ── JobDeleted, AssetExpired, UploadExpired
+├── TusVersionNotSupported 412, UploadOffsetConflict 409, UploadLocked 423
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
 ├── IdempotencyKeyMismatch 422
 ├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
@@ -199,6 +201,12 @@ class FileNotFound(NotFound):
     suggestion = "Upload it again with POST /api/v1/files."
 
 
+class UploadNotFound(NotFound):
+    """There is no such upload."""
+
+    suggestion = "Start a new one with POST /api/v1/files/tus."
+
+
 class AssetNotFound(NotFound):
     """There is no such asset."""
 
@@ -293,6 +301,14 @@ class PipelineNotFinished(PenstockError):
     suggestion = "Cancel it, or wait until it has ended."
 
 
+class UploadOffsetConflict(PenstockError):
+    """The upload has another number of bytes than `Upload-Offset` says."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = "HEAD of the upload returns its offset. Continue there."
+
+
 class TooManyTemplates(PenstockError):
     """The account has as many pipeline templates as it may have."""
 
@@ -374,6 +390,12 @@ class AssetExpired(Gone):
     """The asset is past its retention, or the link has expired. Get the job again for a new link."""
 
 
+class UploadExpired(Gone):
+    """The upload has expired."""
+
+    suggestion = "Start a new one with POST /api/v1/files/tus."
+
+
 class BodyTooLarge(PenstockError):
     """The request's body is too large."""
 
@@ -393,6 +415,22 @@ class RangeNotSatisfiable(PenstockError):
 
     status = 416
     type = "invalid_request_error"
+
+
+class TusVersionNotSupported(PenstockError):
+    """The request does not speak version 1.0.0 of tus."""
+
+    status = 412
+    type = "invalid_request_error"
+    suggestion = "Send the header `Tus-Resumable: 1.0.0`."
+
+
+class UploadLocked(PenstockError):
+    """Another request is sending bytes of this upload."""
+
+    status = 423
+    type = "conflict_error"
+    retryable = True
 
 
 class IdempotencyKeyMismatch(PenstockError):

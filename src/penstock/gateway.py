@@ -35,6 +35,7 @@ from penstock.jobs.collection import Collection
 from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
+from penstock.jobs.files.resumable import ResumableUploads
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
@@ -48,6 +49,7 @@ from penstock.ports import Ports
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
+from penstock.storage.open_uploads import UploadFolder
 from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
@@ -118,6 +120,7 @@ class Gateway:
     links: LinkSigner
     share_tokens: ShareTokens
     inputs: Inputs
+    uploads: ResumableUploads
     intake: Intake
     pipelines: PipelineIntake
     contact: StoreContact
@@ -236,11 +239,8 @@ class Gateway:
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
         self.sound_meter = SoundMeter(uploads)
-        most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
-        quota = lambda: self._rules.storage_quota  # noqa: E731
-        self.inputs = Inputs(self.database, self.assets, uploads, self._open_fetcher, most, self.clock, quota)
-        is_steady = partial(attrgetter("is_steady"), self.contact)
-        self.upkeep = Upkeep(self.database, self.assets, self.inputs, self.clock, self._recover, is_steady, self.steady)
+        self._open_inputs(uploads)
+        self._open_upkeep()
         self.intake = Intake(
             self.database,
             self.inputs,
@@ -313,6 +313,27 @@ class Gateway:
         self._surveying = asyncio.ensure_future(self.ports.survey())
         self._resources.push_async_callback(asyncio.wait, [self._surveying])
         return uploads, outputs
+
+    def _open_inputs(self, pool: ProcessPool) -> None:
+        most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
+        quota = lambda: self._rules.storage_quota  # noqa: E731
+        self.inputs = Inputs(self.database, self.assets, pool, self._open_fetcher, most, self.clock, quota)
+        folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
+        retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
+        self.uploads = ResumableUploads(folder, self.inputs, retention, self.clock)
+
+    def _open_upkeep(self) -> None:
+        is_steady = partial(attrgetter("is_steady"), self.contact)
+        self.upkeep = Upkeep(
+            self.database,
+            self.assets,
+            self.inputs,
+            self.clock,
+            self._recover,
+            is_steady,
+            self.steady,
+            tidy=self.uploads.sweep,
+        )
 
     async def _open_assets(self) -> None:
         self.assets = await self.ports.open_assets(self.settings.assets_url, self.settings.data / "landing")

@@ -120,7 +120,7 @@ class Handler(BaseHTTPRequestHandler):
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return
 
-    do_GET = do_POST = do_DELETE = do_PATCH = handle_one  # noqa: N815  as the library wants them
+    do_GET = do_HEAD = do_POST = do_DELETE = do_PATCH = handle_one  # noqa: N815  as the library wants them
 
     def log_message(self, *_: object) -> None:
         pass

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import small_media
+from flaky_front import Answer, Lose
 from remote_shell import Shell
 
 from penstock.client import AsyncClient, AsyncJob, BadInput, Client, Job, JobRecord
@@ -85,6 +86,26 @@ def test_the_schema_names_the_params_that_take_files():
         "$defs": {"Picture": {"properties": {"file_token": {}, "url": {}}}},
     }
     assert file_params(schema) == {"images"}
+
+
+# -- large files
+
+
+def test_a_large_file_goes_in_pieces_and_after_a_cut_only_what_is_missing(front, fronted):
+    data = small_media.sound(2100)  # 33.6 MB
+    front.upset("POST /api/v1/files/tus", Lose())
+    front.upset("PATCH /api/v1/files/tus", Lose(), Answer(503), Lose())
+    file = fronted.upload(data)
+    assert (file.size, file.kind, file.name) == (len(data), "audio", "file.bin")
+    offsets = [int(seen.headers["upload-offset"]) for seen in front.of("PATCH ")]
+    assert sorted(set(offsets)) == list(range(0, len(data), 8 << 20))
+    assert len(offsets) == len(set(offsets)) + 1, "only the piece that was refused was sent twice"
+
+
+def test_a_large_file_goes_whole_to_a_server_that_takes_no_pieces(front, fronted):
+    front.upset("POST /api/v1/files/tus", Answer(405))
+    assert fronted.upload(small_media.sound(2100)).kind == "audio"
+    assert [seen.path for seen in front.of("POST ")] == ["/api/v1/files/tus", "/api/v1/files"]
 
 
 # -- the command

@@ -114,7 +114,7 @@ def test_a_failed_step_shows_its_error_and_is_run_again_with_changes(signed_in: 
     expect(node(signed_in, "film")).to_have_attribute("data-status", "failed")
     expect(page.get_by_role("alert")).to_contain_text("Step film failed: content_filtered")
     expect(node(signed_in, "film")).to_contain_text("content filter")
-    signed_in.button("Retry from here: film").click()
+    signed_in.button("Retry from here (film)").click()
     signed_in.dialog().get_by_role("button", name="Retry", exact=True).click()
     expect(page).not_to_have_url(re.compile(made["id"]))
     expect(node(signed_in, "film")).to_have_attribute("data-status", "failed")

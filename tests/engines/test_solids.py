@@ -104,7 +104,7 @@ def test_another_format_is_the_same_model(tmp_path, bear, kind):
 
 def test_a_model_comes_back_through_all_formats(tmp_path, bear):
     path = bear
-    for number, kind in enumerate(["obj", "glb", "obj", "glb"]):
+    for number, kind in enumerate(["obj", "usdz", "obj", "usdz", "glb"]):
         path = write_as(kind, path, tmp_path / str(number)).primary
     points, colours = read_colours(bear)
     again, others = read_colours(path)
@@ -225,7 +225,10 @@ def pack(name: str, data: bytes, count: int = 1) -> bytes:
         (b"\x00\xff" * 500, "no vertices"),
         (b"glTF\x02\x00\x00\x00\xff\xff\xff\xff", "cut off"),
         (b"Kaydara FBX Binary  \x00" + bytes(99), "FBX"),
-        (pack("a.usdc", b"PXR-USDC"), "USDZ"),
+        (pack("a.usdc", b"PXR-USDC"), "is binary"),
+        (pack("a.usda", b'#usda 1.0\ndef Mesh "a" {\n  double3 xformOp:translate = (0, 0, 1)\n}'), "moves its meshes"),
+        (pack("a.usda", b'#usda 1.0\ndef Mesh "a" {\n  point3f[] points = [(1, 2)]\n}'), "damaged"),
+        (pack("a.usda", b"#usda 1.0\n"), "no faces"),
         (pack("a.txt", b"hello"), "0 OBJ files"),
         (pack("a.obj", bytes(50_000_000), 9), "too large"),
         (pack("a.obj", CUBE.encode())[:-40], "damaged"),

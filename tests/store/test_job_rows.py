@@ -250,9 +250,10 @@ async def test_every_list_walks_an_index_and_sorts_nothing(database, name):
     value, index = INDEXES[name]
     event.listen(database.engine, "before_cursor_execute", explain)
     await database.read(job_rows.page, "acct_one", {name: value}, "job_0", 10)
-    assert len(plans) == 1
-    assert index in plans[0]
-    assert "id<?" in plans[0]
+    assert len(plans) == (2 if name == "state" else 1)  # a queued job may wait for its pipeline
+    for plan in plans:
+        assert index in plan
+        assert "id<?" in plan
 
 
 async def test_counts_and_durations_come_from_what_is_there(database):

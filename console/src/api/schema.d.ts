@@ -2782,6 +2782,33 @@ export interface components {
         /**
          * PipelineBody
          * @description Steps or the name of a template, and optional fields.
+         * @example {
+         *       "params": {
+         *         "prompt": "a red fox"
+         *       },
+         *       "steps": [
+         *         {
+         *           "model": "sketch_1",
+         *           "name": "picture",
+         *           "params": {
+         *             "prompt": {
+         *               "param": "prompt"
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "model": "still_film",
+         *           "name": "film",
+         *           "params": {
+         *             "frame_images": [
+         *               {
+         *                 "step": "picture"
+         *               }
+         *             ]
+         *           }
+         *         }
+         *       ]
+         *     }
          */
         PipelineBody: {
             /**
@@ -2860,6 +2887,9 @@ export interface components {
         /**
          * PipelineRetryBody
          * @description The step from which to repeat a pipeline.
+         * @example {
+         *       "from": "film"
+         *     }
          */
         PipelineRetryBody: {
             /**
@@ -2918,6 +2948,33 @@ export interface components {
         /**
          * PipelineTemplateBody
          * @description A pipeline to store.
+         * @example {
+         *       "params": {
+         *         "prompt": "a red fox"
+         *       },
+         *       "steps": [
+         *         {
+         *           "model": "sketch_1",
+         *           "name": "picture",
+         *           "params": {
+         *             "prompt": {
+         *               "param": "prompt"
+         *             }
+         *           }
+         *         },
+         *         {
+         *           "model": "still_film",
+         *           "name": "film",
+         *           "params": {
+         *             "frame_images": [
+         *               {
+         *                 "step": "picture"
+         *               }
+         *             ]
+         *           }
+         *         }
+         *       ]
+         *     }
          */
         PipelineTemplateBody: {
             /**

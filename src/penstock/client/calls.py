@@ -25,6 +25,7 @@ from penstock.client.records import (
     Webhook,
     given_params,
 )
+from penstock.client.resumable import LARGE_BYTES, upload_in_pieces
 from penstock.client.transport.retries import Policy, send
 from penstock.client.transport.steps import Emit, Flow, Reply, Request, Upload
 
@@ -259,6 +260,10 @@ class Calls(Generic[J]):
         return kept[0]
 
     def _upload(self, upload: Upload) -> Flow[FileRecord]:
+        if len(upload.content) > LARGE_BYTES:
+            token = yield from upload_in_pieces(upload, self.policy)
+            if token is not None:
+                return (yield from self.file(token))
         request = Request(method="POST", path=FILES, upload=upload, repeatable=True)
         return read(FileRecord, decode((yield from send(request, self.policy))))
 

@@ -58,6 +58,7 @@ class Upkeep:
         recover: Callable[[], Awaitable[None]],
         is_steady: Callable[[], bool] = lambda: True,
         steady: Callable[[], float] = time.monotonic,
+        tidy: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self._database = database
         self._assets = assets
@@ -66,6 +67,8 @@ class Upkeep:
         self._recover = recover
         self._is_steady = is_steady
         self._steady = steady
+        self._tidy = tidy
+        """Removes what this process alone can remove, also where others run the jobs."""
         self._tasks: list[asyncio.Task[None]] = []
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
@@ -151,6 +154,13 @@ class Upkeep:
         await self._indexer.check_some()
         return len(expired) + len(unswept) + len(files) + responses
 
+    async def _tidy_up(self) -> None:
+        if self._tidy is not None:
+            await self._tidy()
+        if self.sweeps:
+            await self._correct_storage()
+            await self._assets.end_stale_uploads(self._clock() - STALE_UPLOAD_SECONDS)
+
     async def _work(self) -> None:
         next_sweep = next_tidying = self._steady()
         while True:
@@ -163,10 +173,9 @@ class Upkeep:
                     is_ours = await self._database.write(worker_rows.take_turn, "sweep", SWEEP_INTERVAL_SECONDS / 2)
                     while is_ours and await self.sweep() >= SWEEP_BATCH:
                         await self._count()
-                if self.sweeps and self._steady() >= next_tidying:
+                if self._steady() >= next_tidying:
                     next_tidying = self._steady() + TIDY_INTERVAL_SECONDS
-                    await self._correct_storage()
-                    await self._assets.end_stale_uploads(self._clock() - STALE_UPLOAD_SECONDS)
+                    await self._tidy_up()
             except StoreUnavailable as error:
                 log.warning("housekeeping was interrupted; it is retried", extra={"fields": {"reason": error.message}})
             except Exception:

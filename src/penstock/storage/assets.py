@@ -86,6 +86,11 @@ class Assets:
             MAX_UPLOADS
         )  # apart, as callers wait for these and not behind large outputs
 
+    @property
+    def folder(self) -> Path | None:
+        """Return the folder that has the bytes, or None if a bucket has them."""
+        return self._storage.folder
+
     def clear_scratch(self) -> None:
         """Remove the partial downloads of dead processes."""
         self._scratch.clear()

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-FEWEST_FACES, MOST_FACES = 100, 300_000
+FEWEST_FACES: Final = 100
+MOST_FACES: Final = 300_000
 PER_CENT: Final = 95
 """Share of the face limit that is requested: Meshy treats it as a target and may exceed it slightly."""
 MAX_PROMPT: Final = 600

@@ -26,6 +26,7 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
+from penstock.web.api.uploads import tus
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -39,6 +40,7 @@ PAGES = (
     generations,
     jobs,
     events,
+    tus,
     files,
     assets,
     shares,

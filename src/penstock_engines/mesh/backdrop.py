@@ -43,7 +43,7 @@ def paint_backdrop(colour: Sequence[int], width: int, height: int, horizon: floa
     across = np.linspace(-1, 1, width, dtype=np.float32)[None, :] * np.float32(width / height)
     down = np.linspace(0, 1, height, dtype=np.float32)[:, None]
     pool = np.exp(-(np.square(across / 1.15) + np.square((down - np.float32(horizon)) / 0.34)))
-    wall = 0.95 - 0.10 * np.square(np.clip((down - 0.35) / 0.65, -1, 1)) - 0.05 * np.square(across)
+    wall = 0.97 - 0.06 * np.square(np.clip((down - 0.35) / 0.65, -1, 1)) - 0.03 * np.square(across)
     light = np.clip(wall + 0.09 * pool, 0, 1.06)
     scene = np.array(colour, np.float32) * light[..., None]
     if max(colour) < 64:  # on a dark ground the pool of light is what shows it

@@ -76,6 +76,13 @@ def _make_model_of_prompt(task: Mapping[str, Any], folder: Path, weights: Path, 
     return _finish_model(task, make_model_of_prompt(TextWish(**task["wish"]), folder, weights, report), folder)
 
 
+def _make_model_of_views(task: Mapping[str, Any], folder: Path, weights: Path, report: ReportProgress) -> Product:
+    from penstock_engines.hull.hull_engine import ViewsWish, make_model_of_views  # noqa: PLC0415
+
+    wish = ViewsWish(pictures={side: Path(path) for side, path in task["inputs"].items()}, **task["wish"])
+    return _finish_model(task, make_model_of_views(wish, folder, weights, report), folder)
+
+
 def _finish_model(task: Mapping[str, Any], product: Product, folder: Path) -> Product:
     """Pair the triangles of a model, if its order asks for faces of four corners."""
     if not task.get("quads"):
@@ -141,6 +148,7 @@ def _make_transcript(task: Mapping[str, Any], folder: Path, weights: Path, repor
 ENGINES: Mapping[str, Callable[[Mapping[str, Any], Path, Path, ReportProgress], Product]] = {
     "inflate": _make_model,
     "inflate_text": _make_model_of_prompt,
+    "hull": _make_model_of_views,
     "cinema": _make_video,
     "sketch": _make_pictures,
     "still": _make_still_film,

@@ -15,6 +15,7 @@ from penstock_engines.cinema.script import Script
 from penstock_engines.cinema.sound import make_ambience
 from penstock_engines.mesh.reading.opening import open_solid
 from penstock_engines.mesh.render import Renderer
+from penstock_engines.mesh.simplifying import simplify
 from penstock_engines.processors import count_processors
 from penstock_engines.product import Product, ReportProgress
 
@@ -23,6 +24,8 @@ MAX_WORKERS = 8
 AHEAD = 2
 START = 30.0
 """Angle of the first frame: the front, a little from the side."""
+MAX_DRAWN, FEWER = 300_000, 150_000
+"""Faces from which a model is reduced before it is drawn, and the number that it then has."""
 SEED = 7
 """Of the sound. It is the same for all films of one length."""
 
@@ -43,7 +46,11 @@ def make_turntable(wish: TurntableWish, folder: Path, report: ReportProgress) ->
     """Write `video.mp4` and `preview.png` into the folder. Report progress after every frame."""
     cv2.setNumThreads(1)  # frames run in parallel instead
     solid = open_solid(wish.mesh)
-    report(0.02)
+    warnings = list(solid.warnings)
+    if len(solid.faces) > MAX_DRAWN:
+        report(0.02)
+        solid = simplify(solid, FEWER)
+        warnings.append(f"The model was reduced to {len(solid.faces)} faces for the film.")
     frames = max(2, round(wish.seconds * FPS))
     renderer = Renderer(solid, wish.width, wish.height, background=wish.background)
     report(0.05)
@@ -58,7 +65,7 @@ def make_turntable(wish: TurntableWish, folder: Path, report: ReportProgress) ->
             if index == 0:
                 preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())
             report(0.05 + 0.95 * (index + 1) / frames)
-    return Product(video, preview, SEED, solid.warnings)
+    return Product(video, preview, SEED, tuple(warnings))
 
 
 def _make_sound(wish: TurntableWish) -> NDArray[np.float32]:

@@ -82,17 +82,20 @@ TURNTABLE: Final = GenerationModel(
 )
 INFLATE_TEXT: Final = _offer("inflate_text_1", "text_to_3d", seed="seed")
 INFLATE: Final = _offer("inflate_1", "image_to_3d", seed="seed")
+VIEWS: Final = _offer("inflate_views_1", "multiview_to_3d", seed="seed")
 REMESH: Final = _offer("remesh_1", "remesh")
 CONVERT: Final = replace(_offer("convert_1", "convert"), params=WrittenFormatParams)
-MODELS: Final = (INFLATE_TEXT, INFLATE, REMESH, CONVERT, TURNTABLE)
+MODELS: Final = (INFLATE_TEXT, INFLATE, VIEWS, REMESH, CONVERT, TURNTABLE)
 
 
 def describe_made(order: Order) -> dict[str, Any]:
-    """Return an order of `inflate_1` or `inflate_text_1` as the engine expects it."""
+    """Return an order that makes a model as its engine expects it."""
     params = order.params
     wish = {name: params.get(name) for name in ("face_limit", "texture", "pbr", "seed")}
     if order.model == INFLATE.id:
         return {"engine": "inflate", "wish": {**wish, "style": "auto"}, "quads": params["quads"]}
+    if order.model == VIEWS.id:
+        return {"engine": "hull", "wish": wish, "quads": params["quads"]}
     text = {"prompt": params["prompt"], "negative_prompt": params.get("negative_prompt") or ""}
     return {"engine": "inflate_text", "wish": {**wish, **text}, "quads": params["quads"]}
 
@@ -126,6 +129,7 @@ def describe_turntable(order: Order) -> dict[str, Any]:
 DESCRIBERS: Final = {
     INFLATE_TEXT.id: describe_made,
     INFLATE.id: describe_made,
+    VIEWS.id: describe_made,
     REMESH.id: describe_remesh,
     CONVERT.id: describe_conversion,
     TURNTABLE.id: describe_turntable,
@@ -136,5 +140,7 @@ def list_inputs(order: Order) -> Iterator[tuple[str, StoredFile]]:
     """Yield the files that an order's engine needs, with their names for the studio."""
     for given in order.given("mesh"):
         yield "mesh", given.file
+    for given in order.given("images"):
+        yield given.role or "front", given.file
     for given in order.given("image"):
         yield "file", given.file

@@ -20,6 +20,8 @@ from doubles.meshy import MeshyDouble
 from flows import FAST, FOX, PICTURE, finish, run, step
 from s3_server import BUCKET, S3Server, listening_in
 from steps import until
+from test_resumable import begin as begin_upload
+from test_resumable import send as send_piece
 from test_retention import on_disk, picture, upload
 from typer.testing import CliRunner
 
@@ -82,6 +84,15 @@ async def up(s3: S3Server) -> None:
 
 
 # -- while it is there
+
+
+async def test_a_resumable_upload_waits_on_the_disk_and_ends_in_the_bucket(start: Start, s3: S3Server) -> None:
+    server, data = await start(SIMULATOR, IN_BUCKET), picture()
+    path = await begin_upload(server.client, len(data), filename="cat.png")
+    await send_piece(server.client, path, 0, data[:20])
+    assert [part.stat().st_size for part in (server.gateway.settings.data / "uploads").rglob("*.part")] == [20]
+    token = (await send_piece(server.client, path, 20, data[20:])).headers["x-penstock-file-token"]
+    assert (await server.client.get(f"/api/v1/files/{token}/content")).content == data
 
 
 async def test_outputs_and_files_lie_in_the_bucket_and_nowhere_else(start, s3):

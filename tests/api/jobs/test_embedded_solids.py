@@ -55,3 +55,15 @@ async def test_a_format_that_is_not_written_is_refused_at_once(built_in):
     response = await built_in.client.post("/model/v1/generation", json=body)
     assert response.status_code == 400
     assert "'usdz'" in response.text
+
+
+async def test_pictures_of_sides_become_a_model(built_in):
+    drawn = [
+        await finish(built_in, "sketch_1", prompt=prompt, size="256x256", background="transparent")
+        for prompt in ("A robot", "A robot")
+    ]
+    images = [{"job": job["id"], "role": role} for job, role in zip(drawn, ("front", "left"), strict=True)]
+    record = await finish(built_in, "inflate_views_1", images=images, face_limit=1500)
+    assert (record["status"], record["vendor"]) == ("succeeded", "embedded"), record
+    assert 1000 < record["outputs"][0]["faces"] <= 1500
+    assert record["outputs"][0]["mesh"]["is_watertight"]

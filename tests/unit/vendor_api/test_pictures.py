@@ -112,4 +112,4 @@ def test_an_operation_keeps_the_expected_result(ratio, resolution):
         aspect_ratio=ratio,
         resolution=resolution,
     )
-    assert Expectation(**asked.kept) == asked.expected
+    assert Expectation(**asked.expected.kept) == asked.expected

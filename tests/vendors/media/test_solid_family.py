@@ -1,5 +1,6 @@
 """The 3D family at each vendor: every operation in the vendor's words, chains by its own ids, and refusals."""
 
+import base64
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ from doubles.media import MediaDouble, listening
 from doubles.meshy import MeshyDouble
 from doubles.tripo import TripoDouble
 from small_media import model, picture, solid
+from vendors.double import drop, drop_after
 from vendors.media.test_film_inputs import Made, digest, fill, warnings_of
 
 RED, BLUE = picture(colour="red"), picture(colour="blue")
@@ -167,6 +169,12 @@ FAL = {
     ),
 }
 VENDORS: Mapping[type[MediaDouble], Mapping[str, Made]] = {MeshyDouble: MESHY, TripoDouble: TRIPO, FalDouble: FAL}
+LOST_PATHS: Mapping[type[MediaDouble], str] = {
+    MeshyDouble: "/openapi/v2/text-to-3d",
+    TripoDouble: "/v3/generation/text-to-model",
+    FalDouble: "/tripo3d/h3.1/text-to-3d",
+}
+"""Where each takes an order of `text_to_3d`."""
 OWN_RIGS = (MeshyDouble, TripoDouble)
 """Vendors that animate only what they rigged themselves."""
 EVERY = [
@@ -273,6 +281,48 @@ async def test_what_no_vendor_takes_is_refused_at_once(
     assert error["param"] == f"input.0.params.{param}", error
     assert error["message"]
     assert double.seen == []
+
+
+@pytest.mark.parametrize("kind", VENDORS)
+async def test_what_is_too_large_is_refused_at_once(start: Start, double: MediaDouble):
+    server = await start(double.settings())
+    heavy = base64.b64encode(RED + bytes(20 << 20)).decode()
+    body = {"model": "image_to_3d", "input": [{"params": {"image": {"data": heavy}}}]}
+    response = await server.client.post("/model/v1/generation", json=body)
+    assert response.status_code in (400, 413), response.text
+    assert "at most 20971520 are allowed" in response.json()["error"]["message"]
+    assert double.seen == []
+
+
+# -- lost answers
+
+
+@pytest.mark.parametrize(
+    ("kind", "model", "params", "fault", "ending"),
+    [
+        pytest.param(MeshyDouble, "text_to_3d", FOX, drop, ("succeeded", 1), id="meshy never got it"),
+        pytest.param(
+            MeshyDouble, "text_to_3d", FOX, drop_after, ("upstream_outcome_unknown", 1), id="meshy may have it"
+        ),
+        pytest.param(MeshyDouble, "rig", {"mesh": MESH}, drop, ("upstream_outcome_unknown", 0), id="meshy lists none"),
+        pytest.param(TripoDouble, "text_to_3d", FOX, drop_after, ("succeeded", 1), id="tripo by its input"),
+        pytest.param(FalDouble, "text_to_3d", FOX, drop_after, ("upstream_outcome_unknown", 1), id="fal has no list"),
+    ],
+)
+async def test_an_order_whose_answer_is_lost(
+    start: Start, double: MediaDouble, model: str, params: Any, fault: Any, ending: tuple[str, int]
+):
+    more = {} if isinstance(double, FalDouble) else {"lookup_seconds": 0.5}
+    server = await start(double.settings(**more))
+    given = await fill(server, dict(params))
+    path = {"rig": "/openapi/v1/rigging", "text_to_3d": ""}[model] or LOST_PATHS[type(double)]
+    if fault is drop and model == "text_to_3d":  # an empty list proves less than one that reaches back
+        await server.generate(model, **given)
+    before = len(double.orders)
+    double.fault(fault, "POST", path)
+    job = await server.generate(model, **given)
+    found = job["status"] if job["error"] is None else job["error"]["code"]
+    assert (found, len(double.orders) - before) == ending, job["error"]
 
 
 # -- Meshy

@@ -28,13 +28,14 @@ export function examplesOf(models: Model[]): Example[] {
   const step = (name: string, wish: Wish, input: Record<string, unknown>) => stepFor(models, name, wish, input);
   const prompt = { param: "prompt" };
   const picture = step("picture", PICTURE, { prompt });
+  const subject = step("picture", PICTURE, { prompt, background: "transparent" });
   const from = (name: string) => ({ step: name });
   const examples = [
     {
       title: "Picture, 3D model, turntable film",
       params: { prompt: "a red fox" },
       steps: [
-        picture,
+        subject,
         step("model", MODEL, from("picture")),
         step("film", TURNTABLE, { ...from("model"), output: "primary" }),
       ],
@@ -103,7 +104,8 @@ function required(model: Model): Record<string, unknown> {
 }
 
 function inputOf(model: Model, { takes }: Wish, input: Record<string, unknown>): Record<string, unknown> {
-  if (takes === null) return input;
+  const properties = (model.params.properties ?? {}) as object;
+  if (takes === null) return Object.fromEntries(Object.entries(input).filter(([name]) => name in properties));
   const slots = slotsOf(model).filter((slot) => slot.kinds.includes(takes));
   const slot = slots.find((each) => each.roles.includes("first_frame")) ?? slots[0];
   if (!slot) return {};

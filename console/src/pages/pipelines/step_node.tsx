@@ -4,7 +4,7 @@ import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { Link } from "wouter";
 import type { Job, Output, PipelineStep } from "../../api/shapes";
 import { Prose } from "../../parts/prose";
-import { SignedMedia, useSteadyUrl } from "../../parts/signed_media";
+import { localUrl, SignedMedia, useSteadyUrl } from "../../parts/signed_media";
 import { StateBadge } from "../../parts/state_badge";
 import { Icon } from "../../shell/icons";
 import { WORDS } from "../../vocabulary";
@@ -67,7 +67,7 @@ export function StepNode({ step, isDone, onRetry }: Props) {
         )}
         {isDone && (
           <Button size="compact-xs" variant="default" onClick={onRetry}>
-            Retry from here<VisuallyHidden>: {step.name}</VisuallyHidden>
+            Retry from here<VisuallyHidden> ({step.name})</VisuallyHidden>
           </Button>
         )}
       </footer>
@@ -104,7 +104,8 @@ function Result({ step, failed }: { step: PipelineStep; failed: Job | undefined 
 }
 
 function Shown({ job, output }: { job: Job; output: Output }) {
-  if (output.kind === "video") return <Film output={output} />;
+  const preview = job.outputs.find((each) => each.role === "preview" && each.kind === "image");
+  if (output.kind === "video") return <Film output={output} preview={preview} />;
   if (output.kind === "image") return <OutputThumb outputs={job.outputs} output={output} />;
   if (output.kind === "model") return <Turnable job={job} output={output} />;
   return <SignedMedia output={output} maxHeight={MEDIA_HEIGHT} />;
@@ -133,7 +134,7 @@ function Turnable({ job, output }: { job: Job; output: Output }) {
 }
 
 /** A film plays without sound while it is in view, unless less motion is wanted. */
-function Film({ output }: { output: Output }) {
+function Film({ output, preview }: { output: Output; preview: Output | undefined }) {
   const film = useRef<HTMLVideoElement>(null);
   const [isStill] = useState(() => matchMedia("(prefers-reduced-motion: reduce)").matches);
   const url = useSteadyUrl(output);
@@ -148,7 +149,17 @@ function Film({ output }: { output: Output }) {
     return () => watch.disconnect();
   }, [isStill]);
   return (
-    <video ref={film} src={url} muted loop playsInline controls={isStill} preload="metadata" aria-label={WORDS.film} />
+    <video
+      ref={film}
+      src={url}
+      poster={preview && localUrl(preview.url)}
+      muted
+      loop
+      playsInline
+      controls={isStill}
+      preload="metadata"
+      aria-label={WORDS.film}
+    />
   );
 }
 

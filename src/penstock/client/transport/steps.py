@@ -29,6 +29,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: Any = None
     upload: Upload | None = None
+    content: bytes | None = None
+    """A body of bytes."""
     read_seconds: float | None = None
     """Read timeout in seconds. None means the client's timeout."""
     follows: bool = False

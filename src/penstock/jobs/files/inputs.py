@@ -5,7 +5,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import AbstractContextManager, aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -104,6 +104,27 @@ class Inputs:
                 await self.store(file, landed.path)
             return file
 
+    def under_way(self, account_id: str) -> AbstractContextManager[None]:
+        """Count one more file that this account sends while the block lasts. Raise if it sends too many."""
+        return self._allowance.one(account_id, self._max_uploads())
+
+    async def take(
+        self,
+        path: Path,
+        account_id: str,
+        retention: float | None,
+        name: str | None,
+        announce: Callable[[str], Awaitable[None]],
+    ) -> StoredFile:
+        """Open and store a file that is on the disk already. `announce` gets its token before it is stored."""
+        landed = Landed(path, *await asyncio.to_thread(_measure, path))
+        file = await self._open_landed(landed, account_id, FILE_KINDS)
+        expires_at = None if retention is None else file.created_at + retention
+        file = replace(file, expires_at=expires_at, name=name)
+        await announce(file.token)
+        await self.store(file, path)
+        return file
+
     async def fetch(
         self, url: str, declared: str | None, kinds: Sequence[FileKind], account_id: str, job_id: str
     ) -> StoredFile:
@@ -180,6 +201,15 @@ class Inputs:
     def _lock(self, file: StoredFile) -> asyncio.Lock:
         """Return the lock that keeps content of an account from being stored while it is removed."""
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
+
+
+def _measure(path: Path) -> tuple[int, str, bytes]:
+    """Return the size, the sha256 and the first bytes of a file."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256")
+        return file.tell(), digest.hexdigest(), head
 
 
 def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:

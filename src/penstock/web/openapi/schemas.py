@@ -221,6 +221,20 @@ class FileRecord(Shape):
     expires_at: Moment | None
 
 
+class UploadRecord(Shape):
+    """An upload in several requests."""
+
+    object: Literal["upload"]
+    id: str
+    bytes: int = Field(description="of the whole file")
+    offset: int = Field(description="bytes received")
+    done: bool
+    file_token: str | None = Field(description="of the file, once it is stored")
+    name: str | None
+    created_at: Moment
+    expires_at: Moment
+
+
 class PriceShape(Shape):
     """Decimal strings of USD."""
 

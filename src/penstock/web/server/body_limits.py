@@ -20,6 +20,8 @@ LINGER_SECONDS = 1.0
 answer."""
 UPLOADS = frozenset({"/api/v1/files"})
 """Paths whose bodies are files. They go to the disk as they arrive, so that they may be larger and take longer."""
+RESUMABLE_UPLOADS = "/api/v1/files/tus/"
+"""Beginning of the paths of uploads in several requests."""
 MAX_UPLOAD_BYTES = max(MAX_BYTES.values()) + (1 << 20)
 """Bytes of a form with the largest file. The limit of the file itself depends on its kind."""
 MAX_LINGER_SECONDS = 30.0
@@ -49,12 +51,12 @@ class BodyLimits:
 
     def _limit_of(self, scope: Message) -> int:
         most = self._max_body_bytes
-        return max(most, MAX_UPLOAD_BYTES) if scope["path"] in UPLOADS else most
+        return max(most, MAX_UPLOAD_BYTES) if _is_upload(scope) else most
 
     async def _serve_counted(self, scope: Message, receive: Receive, send: Send) -> None:
         declared = scope["extensions"][CYCLE].length or 0
         exchange = _Exchange(receive, send, self._limit_of(scope), self._body_seconds, declared)
-        exchange.is_upload = scope["path"] in UPLOADS
+        exchange.is_upload = _is_upload(scope)
         try:
             await self._app(scope, exchange.receive, exchange.send)
         except Exception:
@@ -62,6 +64,10 @@ class BodyLimits:
                 raise
         if exchange.failure is not None and not exchange.started:
             await _answer(exchange.failure, scope, receive, send)
+
+
+def _is_upload(scope: Message) -> bool:
+    return scope["path"] in UPLOADS or scope["path"].startswith(RESUMABLE_UPLOADS)
 
 
 class _Exchange:

@@ -12,11 +12,14 @@ EXPOSED = (
     "x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-ratelimit-limit-jobs, x-ratelimit-remaining-jobs, "
     "x-penstock-cost, x-penstock-vendor, "
     "x-penstock-overhead-ms, x-penstock-cache, x-penstock-left-out, request-id, "
-    "idempotency-replayed, etag, content-range, location"
+    "idempotency-replayed, etag, content-range, location, "
+    "tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length, upload-metadata, "
+    "upload-expires, x-penstock-file-token"
 )
 ALLOWED = (
     "authorization, content-type, content-encoding, accept, idempotency-key, prefer, range, if-none-match, "
-    "last-event-id, x-request-id, openai-organization, openai-project, openai-beta, x-stainless-arch, "
+    "last-event-id, x-request-id, tus-resumable, upload-length, upload-offset, upload-metadata, "
+    "openai-organization, openai-project, openai-beta, x-stainless-arch, "
     "x-stainless-async, x-stainless-custom-poll-interval, x-stainless-helper-method, x-stainless-lang, "
     "x-stainless-os, x-stainless-package-version, x-stainless-poll-helper, x-stainless-read-timeout, "
     "x-stainless-retry-count, x-stainless-runtime, x-stainless-runtime-version, x-stainless-timeout"

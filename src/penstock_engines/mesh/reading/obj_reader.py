@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from penstock_engines.mesh.reading.usd_reader import read_usd
 from penstock_engines.mesh.solid import MAX_FACES, Floats, Material, Piece, Solid, Texture, check_size, join
 from penstock_engines.product import Unable
 
@@ -22,10 +23,10 @@ ROUGHNESS: Final = 0.6
 
 
 def read_zip(data: bytes) -> Solid:
-    """Return the only OBJ in a zip, with the materials and textures beside it."""
+    """Return the only OBJ in a zip, with the materials and textures beside it, or the scene of a USDZ."""
     files = unpack(data)
     if any(name.endswith((".usda", ".usdc", ".usd")) for name in files):
-        raise Unable("The built-in engine cannot read USDZ: give a GLB, OBJ or STL.")
+        return read_usd(files)
     models = [name for name in files if name.endswith(".obj")]
     if len(models) != 1:
         raise Unable(f"The zip holds {len(models)} OBJ files: exactly one is allowed.")
