@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from io import FileIO
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import obstore
 
@@ -40,6 +40,8 @@ OPEN_SECONDS = 5.0
 CACHED = "private, max-age=31536000, immutable"
 
 T = TypeVar("T")
+Head: TypeAlias = bytes
+HEAD_BYTES: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class Landed:
     path: Path
     bytes: int
     sha256: str
+    head: Head
+    """Its first bytes, which tell its kind."""
 
 
 def file_key(account_id: str, sha256: str) -> str:
@@ -141,16 +145,18 @@ class Assets:
     async def land(self, chunks: AsyncIterator[bytes]) -> AsyncGenerator[Landed]:
         """Write a download to a temporary file and hash it; the file is deleted at the end of the block."""
         path, digest, size = self._scratch.folder / new_id("landed"), hashlib.sha256(), 0
+        head = b""
         try:
             with reached(makes=True):
                 await asyncio.to_thread(path.touch, exist_ok=False)
             async for batch in _gather(chunks):
                 size += sum(map(len, batch))
+                head = head if len(head) == HEAD_BYTES else (head + b"".join(batch))[:HEAD_BYTES]
                 if size > MAX_OUTPUT_BYTES:
                     raise BadOutput(f"The output is larger than {MAX_OUTPUT_BYTES >> 30} GB.")
                 with reached(makes=True):
                     await asyncio.to_thread(_append, path, batch, digest.update)
-            yield Landed(path, size, digest.hexdigest())
+            yield Landed(path, size, digest.hexdigest(), head)
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 

@@ -5,6 +5,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from simulation.machine import PNG
+
 if TYPE_CHECKING:
     from simulation.callers import Caller
 
@@ -15,7 +17,7 @@ BOUNDARY: Final = "simulated-boundary"
 
 async def upload(caller: "Caller", number: int) -> None:
     """Upload a picture. Some pictures have the same bytes as an earlier one."""
-    picture = json.dumps({"picture": number % 5, "of": caller.account}).encode()
+    picture = PNG + json.dumps({"picture": number % 5, "of": caller.account}).encode()
     body = (
         f'--{BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="a.png"\r\n\r\n'.encode()
         + picture

@@ -20,7 +20,6 @@ from penstock.domain.files import (
     ImageFacts,
     InputFacts,
     StoredFile,
-    opened,
     sniff_kind,
 )
 from penstock.domain.ids import new_id
@@ -29,7 +28,7 @@ from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
 from penstock.inspection.input_media import inspect_film, inspect_mesh, inspect_sound
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
-from penstock.storage.assets import Assets, Landed
+from penstock.storage.assets import HEAD_BYTES, Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
@@ -87,7 +86,7 @@ class Inputs:
         """Open a caller's file of one of these kinds and return its description, without storing it."""
         with self._allowance.one(account_id, self._max_uploads()):
             sha256 = (await asyncio.to_thread(hashlib.sha256, data)).hexdigest()
-            return await self._open(data, sha256, len(data), account_id, kinds)
+            return await self._open(data, data[:HEAD_BYTES], sha256, len(data), account_id, kinds)
 
     async def upload(
         self,
@@ -161,12 +160,12 @@ class Inputs:
             await self._database.write(file_rows.remove, file, self._assets.remove_file)
 
     async def _open_landed(self, landed: Landed, account_id: str, kinds: Sequence[FileKind]) -> StoredFile:
-        return await self._open(landed.path, landed.sha256, landed.bytes, account_id, kinds)
+        return await self._open(landed.path, landed.head, landed.sha256, landed.bytes, account_id, kinds)
 
     async def _open(
-        self, source: bytes | Path, sha256: str, size: int, account_id: str, kinds: Sequence[FileKind]
+        self, source: bytes | Path, head: bytes, sha256: str, size: int, account_id: str, kinds: Sequence[FileKind]
     ) -> StoredFile:
-        kind = await asyncio.to_thread(_read_kind, source, kinds)
+        kind = _find_kind(head, kinds)
         if size > MAX_BYTES[kind]:
             raise FileUnreadable(f"The file has {size} bytes; at most {MAX_BYTES[kind]} are allowed.")
         facts = await self._inspect(account_id, kind, source)
@@ -204,17 +203,18 @@ class Inputs:
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
 
 
-def _measure(path: Path) -> tuple[int, str]:
-    """Return the size and the sha256 of a file."""
+def _measure(path: Path) -> tuple[int, str, bytes]:
+    """Return the size, the sha256 and the first bytes of a file."""
     with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
         digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest()
+        return file.tell(), digest.hexdigest(), head
 
 
-def _read_kind(source: bytes | Path, kinds: Sequence[FileKind]) -> FileKind:
+def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:
     """Return the kind of a file by its first bytes. Raise if it is none of these kinds."""
-    with opened(source) as file:
-        found = sniff_kind(file.read(32))
+    found = sniff_kind(head)
     if found is not None and found in kinds:
         return found
     if found is None and "3d" in kinds:
