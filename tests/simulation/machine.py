@@ -74,6 +74,10 @@ class VirtualAssets:
         """The number of temporary files, which must be 0 at rest."""
         return len(self._landed)
 
+    @property
+    def folder(self) -> None:
+        """None, as of a bucket."""
+
     def clear_scratch(self) -> None:
         """Do nothing: the temporary files of a dead process are gone with it."""
 
