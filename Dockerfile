@@ -16,7 +16,7 @@ WORKDIR /build
 RUN python -m venv /opt/penstock
 COPY requirements.lock ./
 # Every package is the one whose hash is in the lock. Without the engines, theirs are left out of it.
-RUN case "$ENGINES" in yes) left_out='^$' ;; *) left_out='^(fast-simplification|flatbuffers|numpy|onnxruntime|opencv-python-headless|xllamacpp)==' ;; esac \
+RUN case "$ENGINES" in yes) left_out='^$' ;; *) left_out='^(fast-simplification|flatbuffers|hibari-tts|numpy|onnxruntime|opencv-python-headless|xllamacpp)==' ;; esac \
     && awk -v left_out="$left_out" '/^[A-Za-z0-9]/ { skip = ($0 ~ left_out) } !skip' requirements.lock > wanted.lock \
     && /opt/penstock/bin/pip install --no-cache-dir --disable-pip-version-check --require-hashes --only-binary :all: -r wanted.lock
 COPY pyproject.toml README.md LICENSE NOTICE ./

@@ -73,7 +73,7 @@ test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuz
 
 simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, ONLY and sizes
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.run $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \
-	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) $(if $(CHAT),--chat $(CHAT)) \
+	$(if $(MINUTES),--minutes $(MINUTES)) $(if $(FIRST),--first $(FIRST)) $(if $(STORE),--store $(STORE)) $(if $(JOBS),--jobs $(JOBS)) $(if $(CHAT),--chat $(CHAT)) $(if $(PIPELINES),--pipelines $(PIPELINES)) \
 	$(if $(SECONDS),--seconds $(SECONDS)) $(if $(PROCESSES),--processes $(PROCESSES)) $(if $(ONLY),--only '$(ONLY)') \
 	$(if $(FAILURES),--failures $(FAILURES))
 

@@ -99,8 +99,8 @@ class Fickle(TripoDouble):
         self.most = max(self.most, self.open_orders)
         return order
 
-    def _order(self, body: dict[str, Any]) -> web.Response:
-        response = super()._order(body)
+    def _order(self, kind: str, body: dict[str, Any]) -> web.Response:
+        response = super()._order(kind, body)
         self.full += response.status == 429
         return response
 
