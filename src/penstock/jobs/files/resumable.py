@@ -91,9 +91,10 @@ class ResumableUploads:
                     written, batch = batch, bytearray()
                     await _to_the_end(append, part, bytes(written))
                     size = await self._check_kind(upload, part, size, len(written))
-        finally:
-            if batch:
-                append(part, bytes(batch))
+        except BaseException:  # also of a caller that left: a thread could not be waited for
+            append(part, bytes(batch))
+            raise
+        await _to_the_end(append, part, bytes(batch))
         return await self._check_kind(upload, part, size, len(batch))
 
     async def _check_kind(self, upload: OpenUpload, part: int, size: int, added: int) -> int:
