@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from penstock.domain.files import MAX_BYTES, FileKind, clean_name, sniff_kind
 from penstock.domain.job_errors import FileUnreadable
@@ -85,8 +85,7 @@ class ResumableUploads:
                 batch += chunk
                 if size + len(batch) > upload.length:
                     batch.clear()
-                    message = f"The upload has more bytes than its length of {upload.length}."
-                    raise BodyTooLarge(message, suggestion="Send no more than `Upload-Length` bytes.")
+                    _refuse_excess(upload)
                 if len(batch) >= BATCH_BYTES:
                     written, batch = batch, bytearray()
                     await _to_the_end(append, part, bytes(written))
@@ -131,6 +130,11 @@ def _check_length(length: int, kind: FileKind | None) -> None:
     if length > most:
         message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
         raise BodyTooLarge(message, param="Upload-Length")
+
+
+def _refuse_excess(upload: OpenUpload) -> NoReturn:
+    message = f"The upload has more bytes than its length of {upload.length}."
+    raise BodyTooLarge(message, suggestion="Send no more than `Upload-Length` bytes.")
 
 
 def _conflict(size: int, offset: int) -> UploadOffsetConflict:
