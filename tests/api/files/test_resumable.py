@@ -4,6 +4,8 @@ import asyncio
 import base64
 import hashlib
 import time
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,6 +18,7 @@ from steps import refused
 from test_files import stored
 
 from penstock.clocks import Clocks
+from penstock.storage.open_uploads import OpenUpload, UploadFolder
 
 TUS = {"tus-resumable": "1.0.0"}
 BODY = {**TUS, "content-type": "application/offset+octet-stream"}
@@ -90,14 +93,38 @@ async def test_an_offset_that_is_not_the_next_is_refused(server: Server) -> None
     assert await offset_of(client, path) == 10
 
 
-async def until_locked(client: httpx.AsyncClient, path: str) -> None:
-    """Wait until another request sends bytes."""
-    async with asyncio.timeout(60):
-        while (await send(client, path, 0, b"")).status_code != 423:  # noqa: ASYNC110  told by nobody
-            await asyncio.sleep(0.01)
+class Senders:
+    """The parts that are open: a request would have to take the lock itself to find it taken."""
+
+    def __init__(self, folder: UploadFolder) -> None:
+        self._open_part = folder.open_part
+        self._open: list[str] = []
+
+    @contextmanager
+    def open_part(self, upload: OpenUpload) -> Generator[int]:
+        with self._open_part(upload) as part:
+            self._open.append(upload.id)
+            try:
+                yield part
+            finally:
+                self._open.remove(upload.id)
+
+    async def until_one(self) -> None:
+        """Wait until a request has the lock."""
+        async with asyncio.timeout(60):
+            while not self._open:  # noqa: ASYNC110  told by nobody
+                await asyncio.sleep(0.01)
 
 
-async def cut_off(server: Server, path: str, data: bytes, length: int) -> None:
+@pytest.fixture
+def senders(server: Server, monkeypatch: pytest.MonkeyPatch) -> Senders:
+    folder = server.gateway.uploads._folder
+    senders = Senders(folder)
+    monkeypatch.setattr(folder, "open_part", senders.open_part)
+    return senders
+
+
+async def cut_off(server: Server, senders: Senders, path: str, data: bytes, length: int) -> None:
     """Send some bytes of a longer body, and break the connection when they are being received."""
     address = urlsplit(server.url)
     _, writer = await asyncio.open_connection(address.hostname, address.port)
@@ -105,7 +132,7 @@ async def cut_off(server: Server, path: str, data: bytes, length: int) -> None:
     headers |= {"upload-offset": "0", "content-length": str(length)}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
     writer.write(f"PATCH {path} HTTP/1.1\r\n{lines}\r\n".encode() + data)
-    await until_locked(server.client, path)
+    await senders.until_one()
     writer.close()
     await writer.wait_closed()
 
@@ -116,16 +143,16 @@ async def until_there(client: httpx.AsyncClient, path: str, offset: int) -> None
             await asyncio.sleep(0.01)
 
 
-async def test_bytes_before_a_cut_are_kept(server: Server) -> None:
+async def test_bytes_before_a_cut_are_kept(server: Server, senders: Senders) -> None:
     data, client = small_media.film(), server.client
     path = await begin(client, len(data))
-    await cut_off(server, path, data[:100], len(data))
+    await cut_off(server, senders, path, data[:100], len(data))
     await until_there(client, path, 100)
     answer = await send(client, path, 100, data[100:])
     assert answer.headers["x-penstock-file-token"]
 
 
-async def test_one_of_two_senders_wins(server: Server) -> None:
+async def test_one_of_two_senders_wins(server: Server, senders: Senders) -> None:
     data, client = small_media.picture(), server.client
     path = await begin(client, len(data))
     go = asyncio.Event()
@@ -137,7 +164,7 @@ async def test_one_of_two_senders_wins(server: Server) -> None:
 
     headers = {**BODY, "upload-offset": "0"}
     first = asyncio.create_task(client.patch(path, headers=headers, content=slowly()))
-    await until_locked(client, path)
+    await senders.until_one()
     refused(await send(client, path, 0, data), 423, "upload_locked")
     go.set()
     assert (await first).headers["x-penstock-file-token"]
