@@ -111,7 +111,7 @@ def _table(first: str, lines: "Iterable[_Line]") -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Line:
-    """What a row of a table shows."""
+    """A row of a table."""
 
     name: str
     model: str = ""

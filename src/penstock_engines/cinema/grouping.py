@@ -150,7 +150,7 @@ class Group:
 
     @property
     def is_sided(self) -> bool:
-        """Whether the prompt states who is on the left, so that its mirror image would be wrong."""
+        """Return whether the prompt states who is on the left, so that its mirror image would be wrong."""
         return any(member.side in {Side.LEFT, Side.RIGHT} for member in self.members)
 
     def scaled(self, factor: float) -> "Group":
@@ -170,7 +170,7 @@ class Group:
 
     @property
     def stands(self) -> bool:
-        """Whether something that cannot move stands beside its leader, who then stays with it."""
+        """Return whether something that cannot move stands beside its leader, who then stays with it."""
         beside = [member for member in self.members[1:] if member.side not in {Side.ON, Side.IN}]
         return any(member.subject.motion in STILL for member in beside)
 

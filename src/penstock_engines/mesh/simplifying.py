@@ -23,7 +23,7 @@ FINEST_GRID = 2048
 
 @dataclass(frozen=True, slots=True)
 class _Reduced:
-    """What is left of a surface: its points, the new number of each old vertex, and the old face of each new one."""
+    """A reduced surface: its points, the new number of each old vertex, and the old face of each new one."""
 
     points: Floats
     moved: NDArray[np.int64]
