@@ -14,6 +14,8 @@ MAX_CHANNELS: Final = 64
 MAX_LOSSES: Final = 5
 """Losses in a row, without a message in between, after which a channel is given up."""
 MAX_PAUSE_SECONDS: Final = 30.0
+POLL: Final = Running(poll_after=0.0)
+"""News that ask for a poll. One follows each connection: what happened before it was not heard."""
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)
@@ -25,20 +27,24 @@ class ProgressFeed:
     def __init__(self, reference: str) -> None:
         self.reference = reference
         self.heard = asyncio.Event()
-        self._news: Running | None = None
         self.task: asyncio.Task[None] | None = None
+        self._news: Running | None = None
+        self._is_poll_due = False
 
     def put(self, news: Running) -> None:
-        """Keep news, unless those of the end are still unread."""
-        if self._news is None or self._news.poll_after != 0:
+        """Keep news, or the wish for a poll."""
+        if news.poll_after == 0:
+            self._is_poll_due = True
+        else:
             self._news = news
-            self.heard.set()
+        self.heard.set()
 
-    def take(self) -> Running | None:
-        """Return the news since the last call, if there are any."""
-        news, self._news = self._news, None
+    def take(self) -> tuple[Running | None, bool]:
+        """Return the news since the last call, if there are any, and whether a poll is due."""
+        taken = self._news, self._is_poll_due
+        self._news, self._is_poll_due = None, False
         self.heard.clear()
-        return news
+        return taken
 
     def close(self) -> None:
         """Stop listening."""
@@ -77,9 +83,10 @@ class ProgressChannels:
     async def _listen(self, name: str, vendor: GenerationVendor, channel: ProgressChannel, feed: ProgressFeed) -> None:
         """Connect, again after each loss, and pass on what the messages say."""
         losses = 0
-        while losses < MAX_LOSSES:
+        while True:
             try:
                 async with self._exchange.listen(name, vendor, channel.call) as messages:
+                    feed.put(POLL)
                     async for message in messages:
                         losses = 0
                         if news := _try(partial(channel.read, message)):
@@ -91,6 +98,8 @@ class ProgressChannels:
             except TROUBLE:
                 pass
             losses += 1
+            if losses >= MAX_LOSSES:
+                return
             await asyncio.sleep(min(MAX_PAUSE_SECONDS, 2.0**losses))
 
 

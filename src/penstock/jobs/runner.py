@@ -249,12 +249,11 @@ class JobRun:
         return self.feed
 
     def _take_news(self, feed: ProgressFeed) -> None:
-        """Keep the news of the order until they are written, or poll at once."""
-        news = feed.take()
-        if news is not None and news.poll_after == 0:
+        """Keep the news of the order until they are written, and poll at once if they ask for it."""
+        news, is_poll_due = feed.take()
+        self.news = news or self.news
+        if is_poll_due:
             self.context.poll_at = 0.0
-        elif news is not None:
-            self.news = news
 
     def _close_feed(self) -> None:
         """Stop listening to the order."""

@@ -373,9 +373,9 @@ def _share(operation: Mapping[str, Any], begun: Mapping[str, _NodeProgress]) -> 
     done = total = 0.0
     for name, node in begun.items():
         if node.parent_node_id is None and node.max > 0:  # not inside of another node
-            steps = min(max(node.max, 1.0), float(MAX_STEPS))
-            done, total = done + steps * min(node.value / node.max, 1.0), total + steps
-            left -= operation["steps"].get(name, 1)
+            named = operation["steps"].get(name, 1)
+            steps = max(named, min(node.max, MAX_STEPS))  # a node reports a single step until it knows better
+            done, total, left = done + steps * min(node.value / node.max, 1.0), total + steps, left - named
     return done / max(total + max(left, 0), 1.0)
 
 
