@@ -34,6 +34,7 @@ from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
+from penstock.web.server.method_override import MethodOverride
 from penstock.web.sharing import public, shares
 
 PAGES = (
@@ -79,7 +80,7 @@ HOT: Mapping[Endpoint, ReadParams] = {
 
 def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
-    app = _assemble(gateway, PAGES)
+    app = MethodOverride(_assemble(gateway, PAGES), tus.PATH)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port
