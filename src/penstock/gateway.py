@@ -87,6 +87,7 @@ FIXED = (
     "server.log_format",
     "jobs.max_held",
     "jobs.run",
+    "facades.off",
 )
 """Settings that are read once, at the start."""
 

@@ -67,6 +67,15 @@ PAGES = (
     vendor_callbacks,
 )
 
+FACADES: Mapping[str, Sequence[ModuleType]] = {
+    "images": (),
+    "videos": (),
+    "replicate": (),
+    "fal": (),
+    "mcp": (),
+}
+"""The pages of each façade, by the name that `facades.off` has for it."""
+
 HOT: Mapping[Endpoint, ReadParams] = {
     generations.generate_with_model: generations.read_no_params,
     generations.generate: generations.read_no_params,
@@ -79,7 +88,9 @@ HOT: Mapping[Endpoint, ReadParams] = {
 
 def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
-    app = _assemble(gateway, PAGES)
+    off = gateway.settings.facades.off
+    open_facades = [page for name, pages in FACADES.items() if name not in off for page in pages]
+    app = _assemble(gateway, (*PAGES, *open_facades))
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port

@@ -94,7 +94,7 @@ class Completions:
         try:
             await serve(door, scope, receive, send)
         except PenstockError as error:
-            await render_error(error, scope["state"]["request_id"], door=door).send(send)
+            await render_error(error, scope["state"]["request_id"], shape=door).send(send)
         except asyncio.CancelledError:
             if not cycle.gone:  # the drain deadline
                 await _refuse_late(door, cycle, send)
@@ -279,4 +279,4 @@ async def _refuse_late(door: Door, cycle: Cycle, send: Send) -> None:
     if not cycle.response_started:
         error = Overloaded("The gateway is shutting down.", retry_after=2)
         error.charged = None
-        await render_error(error, cycle.request_id, closes=True, door=door).send(send)
+        await render_error(error, cycle.request_id, closes=True, shape=door).send(send)

@@ -4,12 +4,12 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 
-from penstock.chat.doors import find_door
 from penstock.domain.files import MAX_BYTES
 from penstock.errors import BodyTooLarge, PenstockError, RequestTimeout
 from penstock.fairness.body_memory import SMALL_BODY_BYTES
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.error_response import render_error
+from penstock.web.server.error_shapes import find_shape
 
 MAX_STALLS = 10
 """A whole body may take this many times the stall timeout, so one that only drips is cut off in the end."""
@@ -154,8 +154,8 @@ def _too_large(max_body_bytes: int) -> BodyTooLarge:
 
 
 async def _answer(error: PenstockError, scope: Message, receive: Receive, send: Send) -> None:
-    door = find_door(scope.get("path", ""))
-    response = render_error(error, scope.get("state", {}).get("request_id"), closes=True, door=door)
+    shape = find_shape(scope.get("path", ""))
+    response = render_error(error, scope.get("state", {}).get("request_id"), closes=True, shape=shape)
     await send(response.start())
     await send({"type": "http.response.body", "body": response.body, "more_body": True})
     now = asyncio.get_running_loop().time
