@@ -29,6 +29,8 @@ class SubmittedRequest:
     request_id: str
     idempotency_key: str | None = None
     is_retry: bool = False
+    retry_seconds: float = request_rows.RETRY_SHIELD_SECONDS
+    """How long ago the request may have been that a retry repeats."""
     base_url: str = ""
 
     @property
@@ -122,7 +124,7 @@ def find_earlier(connection: Connection, submission: SubmittedRequest, now: floa
     if submission.idempotency_key is not None:
         found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
     elif submission.is_retry:
-        found = request_rows.by_body(connection, key.public_id, mark, now)
+        found = request_rows.by_body(connection, key.public_id, mark, now, submission.retry_seconds)
     else:
         return None
     known = [] if found is None else job_rows.get_several(connection, found.job_ids)

@@ -37,7 +37,7 @@ class FileUpload:
             form = _Form(content_type)
             async for chunk in self._request.stream():
                 for piece in form.feed(chunk):
-                    most = most or _limit_of(piece)
+                    most = most or most_bytes_of(piece)
                     size += len(piece)
                     if size > most:
                         message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
@@ -51,7 +51,7 @@ class FileUpload:
         self._given_name = form.filename.decode("utf-8", "replace")
 
 
-def _limit_of(head: bytes) -> int:
+def most_bytes_of(head: bytes) -> int:
     """Return the most bytes of a file by its first bytes; where they do not say its kind, opening it does."""
     kind = sniff_kind(head)
     return max(MAX_BYTES.values()) if kind is None else MAX_BYTES[kind]

@@ -1,6 +1,6 @@
 """Neutral inputs: names that many clients use, turned into the params of the model that they are meant for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
@@ -9,6 +9,7 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import Detail, InvalidRequest, PenstockError
+from penstock.web.facades.measures import SECONDS, SIZE, read_seconds, spread_size
 
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "prompt": ("text",),
@@ -20,19 +21,20 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "num_outputs": ("n",),
     "num_images": ("n",),
     "number_of_images": ("n",),
-    "image": ("file", "frame_images", "images", "input_references"),
-    "image_url": ("image", "file", "frame_images", "images", "input_references"),
-    "input_image": ("image", "file", "frame_images", "images", "input_references"),
+    "image": ("file", "frame_images", "images", "input_references", "references"),
+    "image_url": ("image", "file", "frame_images", "images", "input_references", "references"),
+    "input_image": ("image", "file", "frame_images", "images", "input_references", "references"),
+    "input_reference": ("frame_images", "image", "file", "images", "input_references", "references"),
     "start_image": ("frame_images",),
     "first_frame_image": ("frame_images",),
     "end_image": ("frame_images",),
     "last_frame": ("frame_images",),
     "last_frame_image": ("frame_images",),
     "end_image_url": ("frame_images",),
-    "images": ("input_references", "frame_images", "image", "file"),
-    "image_urls": ("images", "input_references", "frame_images", "image", "file"),
-    "image_input": ("images", "input_references", "frame_images", "image", "file"),
-    "input_images": ("images", "input_references", "frame_images", "image", "file"),
+    "images": ("input_references", "references", "frame_images", "image", "file"),
+    "image_urls": ("images", "input_references", "references", "frame_images", "image", "file"),
+    "image_input": ("images", "input_references", "references", "frame_images", "image", "file"),
+    "input_images": ("images", "input_references", "references", "frame_images", "image", "file"),
     "mask_url": ("mask",),
     "mask_image": ("mask",),
     "video_url": ("video", "audio"),
@@ -69,16 +71,21 @@ def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
     for name, value in given.items():
         if value is None:
             continue
-        target = _find(name, known)
+        if name == SIZE and SIZE not in known:
+            for param, own in spread_size(model, value).items():
+                _put(found, param, SIZE, own)
+            continue
+        target = find_param(name, known)
         slot = slots.get(target)
         if slot is None:
-            _put(found, target, name, value)
+            _put(found, target, name, read_seconds(model, value) if name == SECONDS else value)
         else:
             _put_files(found, slot, name, value)
     return found
 
 
-def _find(name: str, known: frozenset[str]) -> str:
+def find_param(name: str, known: Collection[str]) -> str:
+    """Return the param that a caller's name means; the name itself if there is none."""
     return next((each for each in (name, *OTHER_NAMES.get(name, ())) if each in known), name)
 
 
@@ -121,6 +128,8 @@ def _read_file(value: Any) -> Any:
         return {"job": value} if value.startswith("job_") else {"url": value}
     fields = as_object(value)
     if fields and not any(name in fields for name in SOURCES):
+        if isinstance(fields.get("file_id"), str):  # OpenAI's name of an upload
+            return {"file_token": fields["file_id"]}
         inner = fields.get("image_url") or fields.get("video_url")  # OpenAI's and OpenRouter's parts
         return {"url": as_object(inner).get("url", inner)} if inner else fields
     return fields or value

@@ -18,6 +18,7 @@ from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.request import Decoded
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
 from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
@@ -50,6 +51,8 @@ class Order:
     """Where the inputs stand in the caller's body, such as `input.`."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
+    retry_seconds: float = RETRY_SHIELD_SECONDS
+    """How long ago the request may have been that a retry repeats."""
 
 
 def model_id(name: str) -> str:
@@ -80,16 +83,21 @@ async def place(caller: Caller, order: Order) -> Receipt:
     return receipt
 
 
+def mark_of(caller: Caller, sent: Any) -> bytes:
+    """Return the digest by which a repetition of what was sent is recognised."""
+    return hashlib.sha256(msgspec.json.encode([caller.request.url.path, sent], order="sorted")).digest()
+
+
 def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequest:
     request = caller.request
-    mark = msgspec.json.encode([request.url.path, order.sent], order="sorted")
     return SubmittedRequest(
-        decoded=Decoded(body, hashlib.sha256(mark).digest()),
+        decoded=Decoded(body, mark_of(caller, order.sent)),
         path_model=None,
         key=caller.key,
         request_id=request_id_of(request),
         idempotency_key=idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
+        retry_seconds=order.retry_seconds,
         base_url=base_url(request),
     )
 
