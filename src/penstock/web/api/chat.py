@@ -50,6 +50,7 @@ _SLASHES = re.compile("//+")
 _PAGES = re.compile("^(?:/llm)?(?:/v1)?/(models|images|videos)(?=/|$)")  # some clients omit a part of the base URL
 _HOMES: Final = {"models": "/llm/models", "images": "/v1/images", "videos": "/v1/videos"}
 """Where the pages are that OpenAI's clients ask for below the same base URL as chat."""
+_ALL_MODELS: Final = "/v1/models"
 
 
 class _ChatRoute(NamedTuple):
@@ -84,7 +85,8 @@ class Completions:
         if path in COUNT_PATHS:
             return self._answer(DOORS[Dialect.MESSAGES], self._count, scope, receive, send)
         if found := _PAGES.match(path):
-            scope["path"] = _HOMES[found[1]] + path[found.end() :]
+            home = _ALL_MODELS if found[0] == _ALL_MODELS else _HOMES[found[1]]
+            scope["path"] = home + path[found.end() :]
         return self._app(scope, receive, send)
 
     async def _answer(self, door: Door, serve: _Serve, scope: Message, receive: Receive, send: Send) -> None:

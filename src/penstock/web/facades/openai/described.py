@@ -90,13 +90,17 @@ def _body(required: tuple[str, ...], fields: Mapping[str, Any]) -> dict[str, Any
     return {"type": "object", "required": list(required), "properties": dict(fields), "additionalProperties": True}
 
 
-def _request(content: Mapping[str, Any]) -> dict[str, Any]:
+def _request(example: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
     described = {kind: {"schema": schema} for kind, schema in content.items()}
+    described["application/json"]["schema"]["example"] = example
     return {"parameters": [IDEMPOTENCY_KEY], "requestBody": {"required": True, "content": described}}
 
 
-GENERATION: Final = _request({"application/json": _body(("prompt",), FIELDS)})
+GENERATION: Final = _request(
+    {"prompt": "A red fox in the snow", "size": "1024x1024"}, {"application/json": _body(("prompt",), FIELDS)}
+)
 EDIT: Final = _request(
+    {"prompt": "Give the fox a blue scarf", "images": [{"image_url": "https://example.com/fox.png"}]},
     {
         "multipart/form-data": _body(
             ("prompt", "image"), {**FIELDS, "image": {"type": "array", "items": BINARY, "maxItems": 16}, "mask": BINARY}
@@ -105,7 +109,7 @@ EDIT: Final = _request(
             ("prompt", "images"),
             {**FIELDS, "images": {"type": "array", "items": PICTURE, "maxItems": 16}, "mask": PICTURE},
         ),
-    }
+    },
 )
 IMAGES: Final[dict[int | str, dict[str, Any]]] = {
     200: success("The pictures, or with `stream` events.", "ImagesAnswer"),
@@ -117,22 +121,24 @@ NO_VARIATIONS: Final = signed_in(NotFound)
 VIDEO: Final = success("The video.", "VideoRecord")
 CREATED: Final[dict[int | str, dict[str, Any]]] = {200: VIDEO, **signed_in(*CREATING)}
 CREATE: Final = _request(
+    {"prompt": "A paper boat drifts down a rainy street", "seconds": "4", "size": "1280x720"},
     {
         "multipart/form-data": _body(("prompt",), {**VIDEO_FIELDS, "input_reference": BINARY}),
         "application/json": _body(("prompt",), {**VIDEO_FIELDS, "input_reference": PICTURE}),
-    }
+    },
 )
 FILM: Final = {
     "anyOf": [{"type": "string"}, {"type": "object", "additionalProperties": True}],
     "description": "a URL, `file_…`, `job_…`, or an object with the `id` of a video",
 }
 CHANGE: Final = _request(
+    {"prompt": "The boat sails on into the night", "video": {"id": "job_000sg9k1yf8fef3hyv977vvqj6"}},
     {
         "multipart/form-data": _body(("prompt", "video"), {**VIDEO_FIELDS, "video": BINARY}),
         "application/json": _body(("prompt", "video"), {**VIDEO_FIELDS, "video": FILM}),
-    }
+    },
 )
-REMIX: Final = _request({"application/json": _body(("prompt",), VIDEO_FIELDS)})
+REMIX: Final = _request({"prompt": "The same street at night"}, {"application/json": _body(("prompt",), VIDEO_FIELDS)})
 MISSING: Final = (InvalidRequest, JobNotFound, Gone, JobDeleted)
 RETRIEVED: Final[dict[int | str, dict[str, Any]]] = {200: VIDEO, **signed_in(*MISSING)}
 LISTED: Final[dict[int | str, dict[str, Any]]] = {

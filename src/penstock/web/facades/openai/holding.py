@@ -33,13 +33,13 @@ class CallerLeft(Exception):
     """The caller has closed the connection. Its jobs go on."""
 
 
-async def hold(caller: Caller, jobs: Sequence[Job], seconds: float = HOLD_SECONDS) -> list[Job]:
+async def hold(caller: Caller, jobs: Sequence[Job]) -> list[Job]:
     """Return the jobs once all are done, the time has passed or the gateway drains. Raise if the caller leaves."""
     cycle: Cycle = caller.request.scope["extensions"][CYCLE]
     with ExitStack() as stack:
         for job in jobs:
             stack.enter_context(caller.gateway.database.signals.listen(_topic(job)))
-        waiting = asyncio.ensure_future(wait_until_done(caller.gateway, jobs, seconds))
+        waiting = asyncio.ensure_future(wait_until_done(caller.gateway, jobs, HOLD_SECONDS))
         cycle.on_gone = waiting.cancel
         try:
             if cycle.gone:
