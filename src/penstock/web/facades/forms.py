@@ -38,7 +38,7 @@ FORM: Final = "multipart/form-data"
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ReceivedForm:
     """The fields of a form by name, nested as their brackets say, and its files by the name of their field."""
 
     fields: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -67,7 +67,7 @@ def is_form(request: Request) -> bool:
 
 
 @asynccontextmanager
-async def received_form(caller: Caller, names: Mapping[str, int]) -> AsyncGenerator[Form]:
+async def received_form(caller: Caller, names: Mapping[str, int]) -> AsyncGenerator[ReceivedForm]:
     """Receive a form with files in these fields, at most so many each. The uploads are removed after the block."""
     uploads: list[tuple[str, StoredFile]] = []
     try:
@@ -78,7 +78,7 @@ async def received_form(caller: Caller, names: Mapping[str, int]) -> AsyncGenera
                 await caller.gateway.inputs.remove(file)
 
 
-async def _receive(caller: Caller, names: Mapping[str, int], uploads: list[tuple[str, StoredFile]]) -> Form:
+async def _receive(caller: Caller, names: Mapping[str, int], uploads: list[tuple[str, StoredFile]]) -> ReceivedForm:
     texts: list[tuple[str, str]] = []
     size = 0
     reader = _Reader(caller.request)
@@ -96,7 +96,7 @@ async def _receive(caller: Caller, names: Mapping[str, int], uploads: list[tuple
         texts.append((part.name, _decode(part.name, data)))
         if len(texts) > MAX_FIELDS:
             raise InvalidRequest(f"The form has more than {MAX_FIELDS} fields.")
-    return Form(nest(texts), tuple(uploads))
+    return ReceivedForm(nest(texts), tuple(uploads))
 
 
 def _check_name(name: str, names: Mapping[str, int], taken: Sequence[str]) -> None:
@@ -151,13 +151,13 @@ class _Reader:
         self._events: deque[_Part | bytes | _End] = deque()
         self._header = self._value = self._disposition = b""
         self._is_whole = False
-        callbacks: dict[str, Any] = {
+        callbacks: Any = {
             "on_header_begin": self._begin_header,
             "on_header_field": self._add_name,
             "on_header_value": self._add_value,
             "on_header_end": self._end_header,
             "on_headers_finished": self._begin_part,
-            "on_part_data": lambda data, start, end: self._events.append(bytes(data[start:end])),
+            "on_part_data": self._add_data,
             "on_part_end": lambda: self._events.append(_End()),
             "on_end": self._end,
         }
@@ -214,6 +214,9 @@ class _Reader:
         filename = options.get(b"filename")
         text = None if filename is None else filename.decode("utf-8", "replace")
         self._events.append(_Part(name.decode("utf-8", "replace"), text))
+
+    def _add_data(self, data: bytes, start: int, end: int) -> None:
+        self._events.append(data[start:end])
 
     def _end(self) -> None:
         self._is_whole = True

@@ -1,7 +1,8 @@
 """Sizes and lengths as other services write them, in the params and the values that a model has."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -74,27 +75,48 @@ def spread_size(model: GenerationModel, size: Any) -> dict[str, Any]:
     sizes = _sizes(names)
     if not sizes:
         raise InvalidRequest(f"`{model.id}` does not take `{SIZE}`.", code="unknown_param", param=SIZE)
-    near = min(sizes, key=lambda each: _distance(each[0], width, height, sizes[each]))
-    if _distance(near[0], width, height, sizes[near]) > TOLERANCE:
+    near = min(sizes, key=lambda each: each.distance(width, height))
+    if near.distance(width, height) > TOLERANCE:
         raise InvalidRequest(f"`{model.id}` has no `{SIZE}` {size}. It has {_list(sizes)}.", param=SIZE)
-    return sizes[near]
+    return dict(near.params)
 
 
-def _sizes(names: Mapping[str, Any]) -> dict[tuple[tuple[int, int], bool], dict[str, Any]]:
-    """Return the params of each size: by width and height, or by the ratio alone."""
+@dataclass(frozen=True, slots=True)
+class _Size:
+    """A size that a model has: in pixels, or a ratio whose pixels the model chooses."""
+
+    width: int
+    height: int
+    in_pixels: bool
+    params: Mapping[str, Any]
+
+    def distance(self, width: int, height: int) -> float:
+        """Return the largest relative difference of a side, or that of the ratio."""
+        if self.in_pixels:
+            return max(abs(width / self.width - 1), abs(height / self.height - 1))
+        return abs((width / height) / (self.width / self.height) - 1)
+
+    def __str__(self) -> str:
+        return f"{self.width}{'x' if self.in_pixels else ':'}{self.height}"
+
+
+def _sizes(names: Mapping[str, Any]) -> list[_Size]:
     ratio_name = next((name for name in RATIO_NAMES if name in names), None)
     if ratio_name is None:
-        return {}
-    ratios = [found for each in choices_of(names[ratio_name]) if (found := _RATIO.fullmatch(str(each)))]
+        return []
     resolutions = choices_of(names.get(RESOLUTION, {}))
-    found: dict[tuple[tuple[int, int], bool], dict[str, Any]] = {}
-    for ratio in ratios:
+    found: list[_Size] = []
+    for text in map(str, choices_of(names[ratio_name])):
+        if (ratio := _RATIO.fullmatch(text)) is None:
+            continue
         wide, high = int(ratio[1]), int(ratio[2])
-        for resolution in resolutions:
-            if pixels := _pixels(wide, high, str(resolution)):
-                found.setdefault((pixels, True), {ratio_name: ratio[0], RESOLUTION: resolution})
         if not resolutions:
-            found[(wide, high), False] = {ratio_name: ratio[0]}
+            found.append(_Size(wide, high, in_pixels=False, params={ratio_name: text}))
+        found += [
+            _Size(*pixels, in_pixels=True, params={ratio_name: text, RESOLUTION: resolution})
+            for resolution in resolutions
+            if (pixels := _pixels(wide, high, str(resolution)))
+        ]
     return found
 
 
@@ -110,15 +132,8 @@ def _pixels(wide: int, high: int, resolution: str) -> tuple[int, int] | None:
     return round(wide * scale), round(high * scale)
 
 
-def _distance(size: tuple[int, int], width: int, height: int, params: Mapping[str, Any]) -> float:
-    """Return the largest relative difference of a side, or of the ratio where the model chooses the pixels."""
-    if RESOLUTION in params:
-        return max(abs(width / size[0] - 1), abs(height / size[1] - 1))
-    return abs((width / height) / (size[0] / size[1]) - 1)
-
-
-def _list(sizes: Mapping[tuple[tuple[int, int], bool], Any]) -> str:
-    texts = [f"{wide}{'x' if in_pixels else ':'}{high}" for (wide, high), in_pixels in sizes]
+def _list(sizes: Sequence[_Size]) -> str:
+    texts = list(dict.fromkeys(map(str, sizes)))
     more = f" and {len(texts) - MAX_SHOWN} more" if len(texts) > MAX_SHOWN else ""
     return ", ".join(texts[:MAX_SHOWN]) + more
 
@@ -127,7 +142,7 @@ def read_seconds(model: GenerationModel, seconds: Any) -> Any:
     """Return a length as the model writes it: `"4"` may be the number 4, or one of its texts such as `4s`."""
     number = _number(seconds)
     names = fields_of(model.params)
-    field = next((as_object(names[name]) for name in DURATION_NAMES if name in names), {})
+    field = next((as_object(names[name]) for name in DURATION_NAMES if name in names), as_object(None))
     texts = [choice for choice in choices_of(field) if isinstance(choice, str)]
     if texts:
         return next((text for text in texts if text.removesuffix("s") == f"{number:g}"), f"{number:g}")

@@ -19,7 +19,7 @@ from penstock.jobs.acceptance import Receipt
 from penstock.web.api.events import HEARTBEAT_SECONDS, EventStream
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, admit, count_request
-from penstock.web.facades.forms import Form, is_form, read_texts, received_form
+from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
 from penstock.web.facades.measures import choices_of, fields_of
 from penstock.web.facades.openai import described, pictures
 from penstock.web.facades.openai.choosing import (
@@ -94,7 +94,7 @@ async def vary(request: Request) -> Response:
 # -- reading
 
 
-def _with_files(form: Form) -> dict[str, Any]:
+def _with_files(form: ReceivedForm) -> dict[str, Any]:
     """Return the fields of a form with its files by their tokens."""
     body = dict(form.fields)
     for name, file in form.files:

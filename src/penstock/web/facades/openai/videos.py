@@ -23,7 +23,7 @@ from penstock.store.queries.jobs import job_rows
 from penstock.web.api.assets import PRESIGNED_SECONDS, answer_asset
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
-from penstock.web.facades.forms import Form, is_form, read_texts, received_form
+from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
 from penstock.web.facades.neutral import param_names
 from penstock.web.facades.openai import described
 from penstock.web.facades.openai.choosing import (
@@ -152,7 +152,7 @@ async def download(video_id: str, request: Request, variant: Variant = "video") 
 # -- orders
 
 
-def _with_files(form: Form) -> dict[str, Any]:
+def _with_files(form: ReceivedForm) -> dict[str, Any]:
     """Return the fields of a form with its files by their tokens."""
     return {**form.fields, **{name: {"file_token": file.token} for name, file in form.files}}
 
