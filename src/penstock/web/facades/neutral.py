@@ -105,12 +105,12 @@ def _put_files(found: Given, slot: FileSlot, name: str, value: Any) -> None:
 
 def _with_role(entry: Any, slot: FileSlot, name: str, place: int) -> Any:
     """Return a file with the role that its name or its place in the list means."""
-    if not slot.roles or not isinstance(entry, Mapping) or "role" in entry:
+    file = as_object(entry)
+    if not slot.roles or not file or "role" in file:
         return entry
     if slot.name == FRAMES and name in LAST_FRAME:
-        return {**cast("Mapping[str, Any]", entry), "role": "last_frame"}
-    role = slot.roles[place] if place < len(slot.roles) else slot.roles[-1]
-    return {**cast("Mapping[str, Any]", entry), "role": role}
+        return {**file, "role": "last_frame"}
+    return {**file, "role": slot.roles[min(place, len(slot.roles) - 1)]}
 
 
 def _read_file(value: Any) -> Any:
