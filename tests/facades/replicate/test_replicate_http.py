@@ -31,11 +31,11 @@ async def test_a_key_finds_the_one_prediction(server: Server) -> None:
     assert len((await server.client.get("/replicate/v1/predictions")).json()["results"]) == 1
 
 
-@pytest.mark.parametrize("scheme", ["Token", "Bearer", "Key"])
-async def test_every_scheme_of_keys(server: Server, scheme: str) -> None:
-    headers = {"authorization": f"{scheme} {await server.new_key()}"}
-
-    assert (await post(server, headers=headers)).status_code == 201
+async def test_every_scheme_of_keys(server: Server, subtests: pytest.Subtests) -> None:
+    for scheme in ("Token", "Bearer", "Key"):
+        with subtests.test(scheme):
+            headers = {"authorization": f"{scheme} {await server.new_key()}"}
+            assert (await post(server, headers=headers)).status_code == 201
 
 
 def rename(server: Server, *names: str) -> None:
@@ -46,28 +46,27 @@ def rename(server: Server, *names: str) -> None:
     server.gateway.offers = replace(offers, by_model={**offers.by_model, **more})
 
 
-@pytest.mark.parametrize(
-    ("path", "version", "model"),
-    [
-        ("models/studio/film/predictions", None, "studio/film"),
-        ("models/penstock/studio/film/predictions", None, "studio/film"),
-        ("models/penstock/studio--films--one/predictions", None, "studio/films/one"),
-        ("models/studio/films/one/predictions", None, "studio/films/one"),
-        ("predictions", version_of("studio/films/one"), "studio/films/one"),
-        ("predictions", "studio/film", "studio/film"),
-        ("predictions", "penstock/sim_text_to_image", "sim_text_to_image"),
-        ("predictions", f"penstock/studio/film:{version_of('studio/film')}", "studio/film"),
-        ("deployments/penstock/sim_text_to_image/predictions", None, "sim_text_to_image"),
-    ],
+NAMES = (
+    ("models/studio/film/predictions", None, "studio/film"),
+    ("models/penstock/studio/film/predictions", None, "studio/film"),
+    ("models/penstock/studio--films--one/predictions", None, "studio/films/one"),
+    ("models/studio/films/one/predictions", None, "studio/films/one"),
+    ("predictions", version_of("studio/films/one"), "studio/films/one"),
+    ("predictions", "studio/film", "studio/film"),
+    ("predictions", "penstock/sim_text_to_image", "sim_text_to_image"),
+    ("predictions", f"penstock/studio/film:{version_of('studio/film')}", "studio/film"),
+    ("deployments/penstock/sim_text_to_image/predictions", None, "sim_text_to_image"),
 )
-async def test_every_model_has_a_name(server: Server, path: str, version: str | None, model: str) -> None:
+
+
+async def test_every_model_has_a_name(server: Server, subtests: pytest.Subtests) -> None:
     rename(server, "studio/films/one", "studio/film")
-    fields = {} if version is None else {"version": version}
-
-    response = await post(server, f"/replicate/v1/{path}", input={"prompt": "a boat"}, **fields)
-
-    assert response.status_code == 201, response.text
-    assert response.json()["model"] == f"penstock/{model}"
+    for path, version, model in NAMES:
+        with subtests.test(path, version=version):
+            fields = {} if version is None else {"version": version}
+            response = await post(server, f"/replicate/v1/{path}", input={"prompt": "a boat"}, **fields)
+            assert response.status_code == 201, response.text
+            assert response.json()["model"] == f"penstock/{model}"
 
 
 async def test_every_model_that_is_listed_can_be_got(server: Server) -> None:
@@ -98,33 +97,31 @@ async def test_a_client_that_refuses_private_hosts_gets_the_film_inline(server: 
     assert public.startswith("http://films.example.com/api/v1/assets/")
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "says"),
-    [
-        ("{", 400, "not valid JSON"),
-        ("[]", 400, "JSON object"),
-        ("{}", 422, "input"),
-        ('{"input": []}', 422, "input: Input should be an object"),
-        ('{"input": {}, "wait": 1}', 422, "wait"),
-        ('{"input": {}, "webhook": 1}', 422, "webhook"),
-        ('{"input": {}, "webhook": "http://127.0.0.1/hook"}', 422, "webhook: "),
-        ('{"input": {}, "webhook_events_filter": ["end"]}', 422, "webhook_events_filter.0"),
-        ('{"input": {"colour\\u0000": 1}}', 422, "input.colour"),
-        ('{"input": {"frame_images": ["https://example.com/a.png", 7]}}', 422, "input.frame_images.1"),
-        ('{"input": ' + '{"a":' * 5000 + "1" + "}" * 5000 + "}", 400, "JSON"),
-        ('{"input": {"a": [' + "1," * 6000 + "1]}}", 400, "5000 values"),
-    ],
+WRONG = (
+    ("{", 400, "not valid JSON"),
+    ("[]", 400, "JSON object"),
+    ("{}", 422, "input"),
+    ('{"input": []}', 422, "input: Input should be an object"),
+    ('{"input": {}, "wait": 1}', 422, "wait"),
+    ('{"input": {}, "webhook": 1}', 422, "webhook"),
+    ('{"input": {}, "webhook": "http://127.0.0.1/hook"}', 422, "webhook: "),
+    ('{"input": {}, "webhook_events_filter": ["end"]}', 422, "webhook_events_filter.0"),
+    ('{"input": {"colour\\u0000": 1}}', 422, "input.colour"),
+    ('{"input": {"frame_images": ["https://example.com/a.png", 7]}}', 422, "input.frame_images.1"),
+    ('{"input": ' + '{"a":' * 5000 + "1" + "}" * 5000 + "}", 400, "JSON"),
+    ('{"input": {"a": [' + "1," * 6000 + "1]}}", 400, "5000 values"),
 )
-async def test_a_wrong_body_is_a_problem_that_names_the_field(
-    server: Server, body: str, status: int, says: str
-) -> None:
-    response = await server.client.post(PATH, content=body, headers={"content-type": "application/json"})
 
-    problem = response.json()
-    assert (response.status_code, problem["status"]) == (status, status), problem
-    assert says in problem["detail"]
-    assert isinstance(problem["title"], str)
-    assert "Traceback" not in response.text
+
+async def test_a_wrong_body_is_a_problem_that_names_the_field(server: Server, subtests: pytest.Subtests) -> None:
+    for body, status, says in WRONG:
+        with subtests.test(body[:60]):
+            response = await server.client.post(PATH, content=body, headers={"content-type": "application/json"})
+            problem = response.json()
+            assert (response.status_code, problem["status"]) == (status, status), problem
+            assert says in problem["detail"]
+            assert isinstance(problem["title"], str)
+            assert "Traceback" not in response.text
 
 
 async def test_a_missing_version_is_named(server: Server) -> None:

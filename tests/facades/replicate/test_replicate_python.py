@@ -18,7 +18,7 @@ if sys.version_info >= (3, 14):
 from replicate.client import Client
 from replicate.exceptions import ModelError, ReplicateError
 from replicate.prediction import Prediction
-from replicate.webhook import Webhooks, WebhookSigningSecret
+from replicate.webhook import InvalidSignatureError, Webhooks, WebhookSigningSecret
 
 FILM, PICTURE, SOLID = "penstock/sim_text_to_video", "penstock/sim_text_to_image", "penstock/sim_image_to_model"
 QUICK = {"latency": 0.05}
@@ -195,26 +195,26 @@ async def test_webhooks_have_the_prediction_and_are_signed(start: Start) -> None
         assert told[1].body["output"].startswith(f"{server.url}/api/v1/assets/")
         for message in told:
             Webhooks.validate(headers=message.headers, body=message.raw.decode(), secret=secret, tolerance=60)
-        with pytest.raises(Exception, match="invalid"):
-            other = WebhookSigningSecret(key="whsec_" + "A" * 32)
+        other = WebhookSigningSecret(key="whsec_" + "A" * 32)
+        with pytest.raises(InvalidSignatureError):
             Webhooks.validate(headers=told[0].headers, body=told[0].raw.decode(), secret=other)
 
 
-@pytest.mark.parametrize(
-    ("given", "detail"),
-    [
-        ({"duration": 99}, "input.duration: Input should be less than or equal to 8"),
-        ({"colour": "red"}, "input.colour"),
-        ({"image": "ftp://example.com/a.png"}, "input.image.url"),
-        ({"prompt": 7}, "input.prompt"),
-        ({"num_outputs": 4}, "input.num_outputs"),
-    ],
+WRONG: Any = (
+    ({"duration": 99}, "input.duration: Input should be less than or equal to 8"),
+    ({"colour": "red"}, "input.colour"),
+    ({"image": "ftp://example.com/a.png"}, "input.image.url"),
+    ({"prompt": 7}, "input.prompt"),
+    ({"num_outputs": 4}, "input.num_outputs"),
 )
-async def test_wrong_input_is_named(client: Client, given: dict[str, Any], detail: str) -> None:
-    error = await refusal(create(client, input=given))
 
-    assert error.status == 422
-    assert detail in (error.detail or "")
+
+async def test_wrong_input_is_named(client: Client, subtests: pytest.Subtests) -> None:
+    for given, detail in WRONG:
+        with subtests.test(detail):
+            error = await refusal(create(client, input=given))
+            assert error.status == 422
+            assert detail in (error.detail or "")
 
 
 async def test_an_unknown_model_is_404(client: Client) -> None:
