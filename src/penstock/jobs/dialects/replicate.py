@@ -3,8 +3,9 @@
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from penstock.catalog.params import as_object
 from penstock.domain.jobs import Job, State
 from penstock.jobs.records import JobRecord, OutputShape, RecordBuilder
 from penstock.vendor_api.generation import Kind, Role
@@ -72,20 +73,17 @@ def write_output(results: list[OutputShape]) -> Any:
 def _write_input(job: Job, record: JobRecord) -> dict[str, Any]:
     """Return the params with a link in the place of each file."""
     found = dict(record["input"])
-    for path in dict.fromkeys([*(["file"] if "file" in job.params else []), *job.to_fetch, *job.files]):
-        name, _, number = path.partition(".")
-        if number:
-            found[name] = [_link(entry) for entry in found[name]]
-        else:
-            found[name] = _link(found[name])
+    paths: list[str] = [*(["file"] if "file" in job.params else []), *job.to_fetch, *job.files]
+    for name in dict.fromkeys(path.partition(".")[0] for path in paths):
+        given = found[name]
+        found[name] = [_link(each) for each in cast("list[Any]", given)] if isinstance(given, list) else _link(given)
     return found
 
 
 def _link(file: Any) -> Any:
     """Return the link of a file. A link that the caller gave is shown as given."""
-    if not isinstance(file, Mapping):
-        return file
-    return next((file[name] for name in ("url", "preview_url", "file_token", "job") if name in file), file)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] JSON
+    fields = as_object(file)
+    return next((fields[name] for name in ("url", "preview_url", "file_token", "job") if name in fields), file)
 
 
 def _write_logs(job: Job) -> str:

@@ -144,9 +144,8 @@ def in_callers_terms(
     """
     if not error.details and not (error.param or "").startswith(INPUT):
         return error
-    rename = lambda place: outer.get(place) or _rename(place, names, prefix)  # noqa: E731  as short as a partial
-    details = [Detail(rename(d.loc), d.message, d.code) for d in error.details]
-    param = rename(error.param or "")
+    details = [Detail(outer.get(d.loc) or _rename(d.loc, names, prefix), d.message, d.code) for d in error.details]
+    param = outer.get(error.param or "") or _rename(error.param or "", names, prefix)
     return type(error)(
         _reword(error, param),
         code=error.code,
