@@ -35,7 +35,7 @@ COUNT: Final = "n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class MediaOrder:
     """What a caller of a façade wants."""
 
     model: str
@@ -64,7 +64,7 @@ def model_id(name: str) -> str:
     return name.removeprefix(OWNER)
 
 
-async def place(caller: Caller, order: Order) -> Receipt:
+async def place(caller: Caller, order: MediaOrder) -> Receipt:
     """Accept the jobs of an order, or return those of the order that it repeats."""
     gateway, request = caller.gateway, caller.request
     if gateway.draining:
@@ -87,7 +87,7 @@ async def place(caller: Caller, order: Order) -> Receipt:
     return receipt
 
 
-def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequest:
+def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> SubmittedRequest:
     request = caller.request
     mark = msgspec.json.encode([request.url.path, order.sent], order="sorted")
     return SubmittedRequest(
