@@ -136,13 +136,13 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     return await _answer(caller, receipt, read_wait(request), limits)
 
 
-def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.Order:
+def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
     fields: dict[str, Any] = {}
     if wanted.webhook is not None:
         events = wanted.webhook_events_filter or ["output", "completed"]
         chosen = dict.fromkeys(event for name in events for event in EVENTS[name])
         fields["webhook"] = {"url": wanted.webhook, "events": list(chosen)}
-    return orders.Order(
+    return orders.MediaOrder(
         model=model,
         given=wanted.input,
         sent=sent,
