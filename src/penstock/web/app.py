@@ -27,6 +27,7 @@ from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus
+from penstock.web.facades import replicate
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
@@ -71,7 +72,7 @@ PAGES = (
 FACADES: Mapping[str, Sequence[ModuleType]] = {
     "images": (images,),
     "videos": (videos,),
-    "replicate": (),
+    "replicate": replicate.PAGES,
     "fal": (),
     "mcp": (),
 }

@@ -35,7 +35,7 @@ COUNT: Final = "n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class MediaOrder:
     """What a caller of a façade wants."""
 
     model: str
@@ -49,10 +49,14 @@ class Order:
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
     """Where the inputs stand in the caller's body, such as `input.`."""
+    outer: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The caller's names of `fields`, where they differ: `{"webhook.url": "webhook"}`."""
+    dialect: str = ""
+    """The dialect of the messages to the webhook."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
     retry_seconds: float = RETRY_SHIELD_SECONDS
-    """How long ago the request may have been that a retry repeats."""
+    """How long ago the request that it repeats may have been accepted."""
 
 
 def model_id(name: str) -> str:
@@ -60,7 +64,7 @@ def model_id(name: str) -> str:
     return name.removeprefix(OWNER)
 
 
-async def place(caller: Caller, order: Order) -> Receipt:
+async def place(caller: Caller, order: MediaOrder) -> Receipt:
     """Accept the jobs of an order, or return those of the order that it repeats."""
     gateway, request = caller.gateway, caller.request
     if gateway.draining:
@@ -77,7 +81,7 @@ async def place(caller: Caller, order: Order) -> Receipt:
     try:
         receipt = await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix) from None
+        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
     assert isinstance(receipt, Receipt)  # noqa: S101  a façade has no dry run
     request.scope["extensions"][CYCLE].release()
     return receipt
@@ -88,7 +92,7 @@ def mark_of(caller: Caller, sent: Any) -> bytes:
     return hashlib.sha256(msgspec.json.encode([caller.request.url.path, sent], order="sorted")).digest()
 
 
-def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequest:
+def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> SubmittedRequest:
     request = caller.request
     return SubmittedRequest(
         decoded=Decoded(body, mark_of(caller, order.sent)),
@@ -97,8 +101,9 @@ def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequ
         request_id=request_id_of(request),
         idempotency_key=idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
-        retry_seconds=order.retry_seconds,
+        retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
         base_url=base_url(request),
+        dialect=order.dialect,
     )
 
 

@@ -69,7 +69,7 @@ async def is_repeat(caller: Caller, sent: Any) -> bool:
 
 
 def _find_jobs(connection: Connection, key_id: str, mark: bytes, now: float) -> list[Job]:
-    found = request_rows.by_body(connection, key_id, mark, now, REPEAT_SECONDS)
+    found = request_rows.by_body(connection, key_id, mark, now - REPEAT_SECONDS)
     return [] if found is None else job_rows.get_several(connection, found.job_ids)
 
 

@@ -32,7 +32,7 @@ from penstock.web.facades.openai.choosing import (
 )
 from penstock.web.facades.openai.failures import answer_of, still_running
 from penstock.web.facades.openai.holding import REPEAT_SECONDS, CallerLeft, hold, is_repeat
-from penstock.web.facades.orders import Order, place
+from penstock.web.facades.orders import MediaOrder, place
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json, request_id_of
 
@@ -140,7 +140,7 @@ async def _place(caller: Caller, model: GenerationModel, body: Mapping[str, Any]
     if isinstance(quality, str) and quality in OLD_QUALITIES and quality not in _qualities(model):
         given["quality"] = OLD_QUALITIES[quality]
     is_marked = idempotency_key(request) is not None or retry_count(request) >= 1
-    order = Order(
+    order = MediaOrder(
         model=model.id,
         given=given,
         sent=sent,

@@ -35,7 +35,7 @@ from penstock.web.facades.openai.choosing import (
     takes_pictures,
 )
 from penstock.web.facades.openai.video_record import STATES, describe, find_film, find_thumbnail
-from penstock.web.facades.orders import Order, cancel, find, first, place
+from penstock.web.facades.orders import MediaOrder, cancel, find, first, place
 from penstock.web.json_bodies import read_json
 from penstock.web.pages import Limit
 from penstock.web.responses import Json
@@ -168,7 +168,7 @@ async def _create(caller: Caller, body: Mapping[str, Any], sent: Any) -> Receipt
         makes_from_text,
     )
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
-    return await place(caller, Order(model=model.id, given=given, sent=sent))
+    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent))
 
 
 async def _change(request: Request, mode: str) -> Response:
@@ -198,7 +198,7 @@ async def _place_change(caller: Caller, body: Mapping[str, Any], sent: Any, mode
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
     if "mode" in param_names(model):
         given.setdefault("mode", mode)
-    return await place(caller, Order(model=model.id, given=given, sent=sent))
+    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent))
 
 
 # -- answers
