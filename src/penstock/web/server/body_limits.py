@@ -20,8 +20,8 @@ LINGER_SECONDS = 1.0
 answer."""
 UPLOADS = frozenset({"/api/v1/files", "/replicate/v1/files"})
 """Paths whose bodies are files. They go to the disk as they arrive, so that they may be larger and take longer."""
-RESUMABLE_UPLOADS = "/api/v1/files/tus/"
-"""Beginning of the paths of uploads in several requests."""
+UPLOAD_FOLDERS = ("/api/v1/files/tus/", "/fal/files/")
+"""Beginnings of the paths of uploads that have a path of their own each."""
 MAX_UPLOAD_BYTES = max(MAX_BYTES.values()) + (1 << 20)
 """Bytes of a form with the largest file. The limit of the file itself depends on its kind."""
 MAX_LINGER_SECONDS = 30.0
@@ -67,7 +67,7 @@ class BodyLimits:
 
 
 def _is_upload(scope: Message) -> bool:
-    return scope["path"] in UPLOADS or scope["path"].startswith(RESUMABLE_UPLOADS)
+    return scope["path"] in UPLOADS or scope["path"].startswith(UPLOAD_FOLDERS)
 
 
 class _Exchange:
