@@ -54,17 +54,17 @@ async def begin_upload(caller: Caller) -> Response:
     if caller.storage_quota is not None:
         await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
     token, links, now = new_id("file"), caller.gateway.links, int(caller.gateway.clock())
-    until, quota = now + UPLOAD_SECONDS, "" if caller.storage_quota is None else str(caller.storage_quota)
+    until = now + UPLOAD_SECONDS
     url = facade_url(caller.request, f"/fal/files/{token}/{_UNSAFE.sub('-', name)[-80:] or 'file'}")
-    signature = links.sign(_mark(token, caller.account_id, quota), until)
-    query = f"account={caller.account_id}&quota={quota}&expires={until}&signature={signature}"
+    signature = links.sign(_mark(token, caller.account_id), until)
+    query = f"account={caller.account_id}&expires={until}&signature={signature}"
     shown = now + int(caller.gateway.settings.jobs.link_seconds)
     read = f"expires={shown}&signature={links.sign(token, shown)}"
     return Json({"upload_url": f"{url}?{query}", "file_url": f"{url}?{read}"})
 
 
-def _mark(token: str, account: str, quota: str) -> str:
-    return f"fal-upload:{token}:{account}:{quota}"
+def _mark(token: str, account: str) -> str:
+    return f"fal-upload:{token}:{account}"
 
 
 @router.put(
@@ -90,13 +90,12 @@ async def put_file(
     filename: str,
     request: Request,
     account: Signed = "",
-    quota: Signed = "",
     expires: Signed = "",
     signature: Signed = "",
 ) -> Response:
     """Put the bytes of an upload to the address that was signed for it."""
     gateway = gateway_of(request)
-    if not gateway.links.check(_mark(token, account, quota), expires, signature, gateway.clock()):
+    if not gateway.links.check(_mark(token, account), expires, signature, gateway.clock()):
         raise InvalidApiKey("The signature of the link is not valid.")
     request.scope["state"]["account"] = account
     url = {"file_url": str(request.url.path)}
@@ -106,8 +105,6 @@ async def put_file(
         pass
     else:
         return Json(url)  # the client repeats itself
-    if quota:
-        await gateway.database.read(storage_rows.refuse_full, account, int(quota))
     retention, name = gateway.settings.jobs.file_retention, clean_name(filename)
     try:
         await gateway.inputs.upload(request.stream(), account, retention, lambda: name, token)
