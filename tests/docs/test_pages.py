@@ -226,7 +226,7 @@ def test_what_chat_checks_records_and_tells_is_explained():
     assert set(completions.columns.keys()) <= words
     assert set(ChatOutcome) <= words
     told = {name.strip() for name in EXPOSED.split(",")}
-    elsewhere = {"idempotency-replayed", "etag", "content-range", "location"}
+    elsewhere = {"idempotency-replayed", "etag", "content-range", "location", "x-fal-request-id"}
     of_files = {name for name in told if name.startswith(("tus-", "upload-")) or name.endswith("-file-token")}
     of_jobs = {name for name in told if name.endswith("-jobs")}
     assert told - elsewhere - of_jobs - of_files <= words

@@ -27,7 +27,7 @@ from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus
-from penstock.web.facades import replicate
+from penstock.web.facades import fal, replicate
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
@@ -73,7 +73,7 @@ FACADES: Mapping[str, Sequence[ModuleType]] = {
     "images": (images,),
     "videos": (videos,),
     "replicate": replicate.PAGES,
-    "fal": (),
+    "fal": fal.PAGES,
     "mcp": (),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
