@@ -88,6 +88,7 @@ FIXED = (
     "server.log_format",
     "jobs.max_held",
     "jobs.run",
+    "facades.off",
 )
 """Settings that are read once, at the start."""
 

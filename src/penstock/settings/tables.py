@@ -45,6 +45,7 @@ from penstock.settings.values import (
     name_built_in,
     parse_folder,
     parse_params,
+    split,
 )
 
 
@@ -202,6 +203,14 @@ class Chat(Table):
     )
 
 
+class Facades(Table):
+    """`[facades]`: the protocols of other services that lead to our jobs."""
+
+    off: Annotated[tuple[Literal["images", "videos", "replicate", "fal", "mcp"], ...], BeforeValidator(split)] = Field(
+        default=(), description="those not served: images, videos, replicate, fal, mcp"
+    )
+
+
 class RouteTable(Table):
     """One route of a model."""
 
@@ -309,6 +318,7 @@ class Settings(Table):
     assets: AssetDownloads = AssetDownloads()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
+    facades: Facades = Facades()
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
@@ -381,6 +391,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("assets", name) for name in AssetDownloads.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
+        *(("facades", name) for name in Facades.model_fields),
     )
 }
 """Environment variables by setting; of two for one setting, the later applies."""
