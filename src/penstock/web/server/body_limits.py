@@ -71,9 +71,7 @@ class BodyLimits:
 
 def _is_upload(scope: Message) -> bool:
     path: str = scope["path"]
-    return (
-        path in UPLOADS or path.startswith(UPLOAD_FOLDERS) or (FORMS.fullmatch(path) is not None and _is_form(scope))
-    )
+    return path in UPLOADS or path.startswith(UPLOAD_FOLDERS) or (FORMS.fullmatch(path) is not None and _is_form(scope))
 
 
 def _is_form(scope: Message) -> bool:
