@@ -88,6 +88,8 @@ HOT: Mapping[Endpoint, ReadParams] = {
     images.generate: generations.read_no_params,
     videos.create: generations.read_no_params,
     videos.retrieve: generations.read_no_params,
+    **replicate.HOT,
+    **fal.HOT,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 
