@@ -18,13 +18,19 @@ from penstock.domain.job_errors import FileUnreadable
 LIBRARIES: Final = {"draft_manifest": ("c2pa",), "read_manifest": ("c2pa",)}
 CHUNK: Final = 1 << 20
 FILLING: Final = (0, 96, 160)
-"""Lengths of a filler text, one per try; each try writes over all of the last one. A JPEG's long manifest is cut into segments, which may cut the marker."""
+"""Lengths of a filler text, one per try. A JPEG's long manifest is cut into segments, which may cut the marker.
+
+Each try writes over all of the last one.
+"""
 QUICK: Final = {"verify": {"verify_after_reading": False, "remote_manifest_fetch": False}}
 DRAFTING: Final = {
     "verify": {"verify_after_sign": False, "verify_trust": False, "remote_manifest_fetch": False, "ocsp_fetch": False},
     "builder": {"thumbnail": {"enabled": False}},
 }
 MAX_PROBLEMS, MAX_PARENTS, MAX_TEXT, MAX_FACTS = 20, 10, 300, 20_000
+
+_PARENT: Final = {"title": "vendor", "relationship": "parentOf", "label": "vendor", "instance_id": "vendor"}
+"""The ingredient that a vendor's file with a manifest of its own becomes."""
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 
@@ -40,7 +46,7 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ManifestProblem:
     """One thing wrong with a manifest, by its C2PA code."""
 
     code: Text
@@ -78,7 +84,7 @@ class ManifestFacts:
     is_ai: bool
     generation: dict[str, Any] | None
     """Our own assertion, if it has one."""
-    problems: list[Problem] = field(default_factory=list[Problem])
+    problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     parents: list[ParentManifest] = field(default_factory=list[ParentManifest])
 
 
@@ -96,18 +102,15 @@ def draft_manifest(
     A manifest that the file has already becomes the parent of the new one.
     """
     mark = bytes.fromhex(marker)
-    has_manifest = _has_manifest(source, content_type)
+    drafting = _Drafting(source, target, content_type, definition, certificates, algorithm, mark)
+    parent = _PARENT if _has_manifest(source, content_type) else None
     for length in FILLING:
-        to_sign = _draft(source, target, content_type, _fill(definition, length), certificates, algorithm, mark, has_manifest)
+        to_sign = drafting.write(parent, length)
         offset = _find(target, mark)
         if offset is not None:
             chunk = _find_chunk(target, offset) if content_type == "image/png" else None
             return Draft(base64.b64encode(to_sign).decode(), offset, chunk)
     raise ValueError("the marker is not in the file")
-
-
-def _fill(definition: dict[str, Any], length: int) -> dict[str, Any]:
-    return definition | ({"instance_id": "xmp:iid:" + "0" * length} if length else {})
 
 
 def _has_manifest(source: IO[bytes], content_type: str) -> bool:
@@ -121,39 +124,45 @@ def _has_manifest(source: IO[bytes], content_type: str) -> bool:
     return True
 
 
-def _draft(
-    source: IO[bytes],
-    target: IO[bytes],
-    content_type: str,
-    definition: dict[str, Any],
-    certificates: str,
-    algorithm: str,
-    mark: bytes,
-    has_manifest: bool,
-) -> bytes:
-    """Write the file with the manifest. Return the bytes to sign."""
-    from c2pa import Builder, C2paSigningAlg, Context, Signer  # noqa: PLC0415 - a quick start
+@dataclass(frozen=True, slots=True)
+class _Drafting:
+    """A manifest to be written."""
 
-    asked: list[bytes] = []
+    source: IO[bytes]
+    target: IO[bytes]
+    content_type: str
+    definition: dict[str, Any]
+    certificates: str
+    algorithm: str
+    mark: bytes
 
-    def keep(data: bytes) -> bytes:
-        asked.append(data)
-        return mark
+    def write(self, parent: Mapping[str, str] | None, length: int) -> bytes:
+        """Write the file with the manifest, and a filler of that length. Return the bytes to sign."""
+        from c2pa import Builder, C2paSigningAlg, Context, Signer  # noqa: PLC0415 - a quick start
 
-    signer = Signer.from_callback(keep, C2paSigningAlg[algorithm], certificates)
-    builder = Builder(definition, context=Context.from_dict(DRAFTING))
-    action: dict[str, Any] = dict(definition["action"])
-    if has_manifest:
-        source.seek(0)
-        parent = {"title": "The vendor's file", "relationship": "parentOf", "label": "parent", "instance_id": "parent"}
-        builder.add_ingredient(parent, content_type, source)
-        action |= {"action": "c2pa.opened", "parameters": {"ingredientIds": ["parent"]}}
-    builder.add_action(action)
-    source.seek(0)
-    target.seek(0)
-    builder.sign(signer, content_type, source, target)
-    target.flush()
-    return asked[-1]
+        asked: list[bytes] = []
+
+        def keep(data: bytes) -> bytes:
+            asked.append(data)
+            return self.mark
+
+        signer = Signer.from_callback(keep, C2paSigningAlg[self.algorithm], self.certificates)
+        definition = dict(self.definition)
+        action = definition.pop("action")
+        if length:
+            filler = {"label": "penstock.filler", "data": {"text": "-" * length}}
+            definition["assertions"] = [*definition["assertions"], filler]
+        builder = Builder(definition, context=Context.from_dict(DRAFTING))
+        if parent is not None:
+            self.source.seek(0)
+            builder.add_ingredient(dict(parent), self.content_type, self.source)
+            action |= {"action": "c2pa.opened", "parameters": {"ingredientIds": [parent["instance_id"]]}}
+        builder.add_action(action)
+        self.source.seek(0)
+        self.target.seek(0)
+        builder.sign(signer, self.content_type, self.source, self.target)
+        self.target.flush()
+        return asked[-1]
 
 
 def _find(target: IO[bytes], mark: bytes) -> int | None:
@@ -203,7 +212,14 @@ def read_manifest(source: IO[bytes], content_type: str, own_anchors: str, other_
     except C2paError.NotSupported as error:
         raise FileUnreadable("The file is of a type that carries no C2PA manifest.") from error
     except C2paError as error:
-        return ManifestFacts("Invalid", None, "", False, None, [Problem("manifest.unreadable", _text(str(error)))])
+        return ManifestFacts(
+            "Invalid",
+            None,
+            "",
+            is_ai=False,
+            generation=None,
+            problems=[ManifestProblem("manifest.unreadable", _text(str(error)))],
+        )
     return _describe(found)
 
 
@@ -221,7 +237,7 @@ def _describe(found: Mapping[str, Any]) -> ManifestFacts:
     active = _dict(manifests.get(found.get("active_manifest")))
     statuses = [_dict(each) for each in _list(found.get("validation_status"))]
     problems = [
-        Problem(_text(each.get("code")), _text(each.get("explanation")))
+        ManifestProblem(_text(each.get("code")), _text(each.get("explanation")))
         for each in statuses
         if each.get("code") != "signingCredential.untrusted"
     ]

@@ -86,15 +86,23 @@ class Credential:
 
 def read_credential(certificate: bytes, private_key: bytes, now: float, *, is_own: bool = False) -> Credential:
     """Return the credential of a PEM chain and a PEM key. Raise `CredentialProblem` if it cannot sign results."""
-    chain = _read_chain(certificate)
+    chain = check_certificate(certificate, now)
     key = _read_key(private_key)
     if key.public_key() != chain[0].public_key():
         raise CredentialProblem(
-            "private_key", "is not the key of the first certificate in `certificate`", "Give the two that belong together."
+            "private_key",
+            "is not the key of the first certificate in `certificate`",
+            "Give the two that belong together.",
         )
-    _check_certificate(chain[0], datetime.fromtimestamp(now, UTC))
     algorithm, size = _algorithm(key)
     return Credential(chain, key, algorithm, size, is_own)
+
+
+def check_certificate(pem: bytes, now: float) -> tuple[x509.Certificate, ...]:
+    """Return the chain of a PEM file. Raise `CredentialProblem` if its first certificate may not sign results."""
+    chain = tuple(_load_certificates(pem, "certificate"))
+    _check_leaf(chain[0], datetime.fromtimestamp(now, UTC))
+    return chain
 
 
 def read_anchors(pem: bytes) -> str:
@@ -114,15 +122,13 @@ def make_own(now: float) -> tuple[bytes, bytes]:
     return (_pem(leaf) + _pem(root)).encode(), private
 
 
-def _read_chain(pem: bytes) -> tuple[x509.Certificate, ...]:
-    return tuple(_load_certificates(pem, "certificate"))
-
-
 def _load_certificates(pem: bytes, field: str) -> Sequence[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError:
-        raise CredentialProblem(field, "is not a file of PEM certificates", "It begins with -----BEGIN CERTIFICATE.") from None
+        raise CredentialProblem(
+            field, "is not a file of PEM certificates", "It begins with -----BEGIN CERTIFICATE."
+        ) from None
 
 
 def _read_key(pem: bytes) -> PrivateKey:
@@ -152,7 +158,7 @@ def _algorithm(key: PrivateKey) -> tuple[str, int]:
     raise CredentialProblem("private_key", "is of a kind that C2PA does not allow", f"Allowed: {KEYS_ALLOWED}.")
 
 
-def _check_certificate(leaf: x509.Certificate, now: datetime) -> None:
+def _check_leaf(leaf: x509.Certificate, now: datetime) -> None:
     if not leaf.not_valid_before_utc <= now <= leaf.not_valid_after_utc:
         raise CredentialProblem(
             "certificate",
@@ -161,7 +167,9 @@ def _check_certificate(leaf: x509.Certificate, now: datetime) -> None:
         )
     if leaf.issuer == leaf.subject:
         raise CredentialProblem(
-            "certificate", "is signed by itself, which C2PA does not allow", "Give one that an authority has issued, and its chain."
+            "certificate",
+            "is signed by itself, which C2PA does not allow",
+            "Give one that an authority has issued, and its chain.",
         )
     try:
         purposes = leaf.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value

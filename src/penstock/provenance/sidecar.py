@@ -18,7 +18,6 @@ NAMES: Final = {"ED25519": "EdDSA"}
 """Algorithms that JOSE names otherwise than C2PA."""
 TYPE: Final = "penstock-provenance+jws"
 MAX_BYTES: Final = 64 * 1024
-SUFFIX: Final = ".jws"
 CONTENT_TYPE: Final = "application/jose"
 
 
@@ -46,19 +45,19 @@ def make_sidecar(credential: Credential, sha256: str, generation: Mapping[str, A
 
 def read_sidecar(data: bytes) -> Sidecar:
     """Return the contents of a sidecar. Raise `SidecarBroken` if its signature does not match."""
+    if len(data) > MAX_BYTES:
+        raise SidecarBroken(f"The sidecar is larger than {MAX_BYTES >> 10} KiB.")
     try:
-        if len(data) > MAX_BYTES:
-            raise SidecarBroken(f"The sidecar is larger than {MAX_BYTES >> 10} KiB.")
         head, payload, signature = data.decode("ascii").strip().split(".")
         header, content = _object(_decode(head)), _object(_decode(payload))
-        chain = tuple(x509.load_der_x509_certificate(base64.b64decode(str(one))) for one in cast("list[Any]", header["x5c"]))
+        chain = tuple(
+            x509.load_der_x509_certificate(base64.b64decode(str(one))) for one in cast("list[Any]", header["x5c"])
+        )
         algorithm = str(header["alg"])
         _check(chain[0], algorithm, f"{head}.{payload}".encode(), _decode(signature))
         return Sidecar(str(content["sha256"]), _as_object(content["generation"]), chain, algorithm)
     except InvalidSignature:
         raise SidecarBroken("The signature of the sidecar does not match its content.") from None
-    except SidecarBroken:
-        raise
     except (ValueError, KeyError, IndexError, TypeError, UnsupportedAlgorithm, RecursionError):
         raise SidecarBroken("The sidecar is not a JSON Web Signature with a chain of certificates.") from None
 
