@@ -37,6 +37,7 @@ from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.files.resumable import ResumableUploads
+from penstock.jobs.files.verification import Verifier
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
@@ -125,6 +126,7 @@ class Gateway:
     share_tokens: ShareTokens
     inputs: Inputs
     uploads: ResumableUploads
+    verifier: Verifier
     intake: Intake
     pipelines: PipelineIntake
     contact: StoreContact
@@ -335,6 +337,8 @@ class Gateway:
         self.inputs = Inputs(self.database, self.assets, pool, self._open_fetcher, most, self.clock, quota)
         folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
         retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
+        trust = lambda: self.settings.provenance.trust or ""  # noqa: E731
+        self.verifier = Verifier(pool, lambda: self.credential, trust, self.clock)
         self.uploads = ResumableUploads(folder, self.inputs, retention, self.clock)
 
     def _open_upkeep(self) -> None:

@@ -121,6 +121,8 @@ class OutputRecord(Record):
     faces: int | None = None
     vertices: int | None = None
     mesh: MeshRecord | None = one(MeshRecord)
+    provenance: str | None = None  # "c2pa" or "sidecar"
+    sidecar_url: str | None = field(default=None, repr=False)
     url: str = field(default="", repr=False)  # a signed link needs no key
     url_expires_at: datetime | None = moment()
 

@@ -13,7 +13,6 @@ from typing import IO, Annotated, Any, Final, cast
 import msgspec
 
 from penstock.domain.files import Count
-from penstock.domain.job_errors import FileUnreadable
 
 LIBRARIES: Final = {"draft_manifest": ("c2pa",), "read_manifest": ("c2pa",)}
 CHUNK: Final = 1 << 20
@@ -76,9 +75,9 @@ class ParentManifest:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFacts:
-    """The contents of a file's manifest. `state` is Trusted, Valid (of an unknown signer) or Invalid."""
+    """The contents of a file's manifest. It is as it was signed if there are no problems."""
 
-    state: Text
+    is_trusted: bool
     signature: Signature | None
     generator: Text
     is_ai: bool
@@ -86,6 +85,8 @@ class ManifestFacts:
     """Our own assertion, if it has one."""
     problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     parents: list[ParentManifest] = field(default_factory=list[ParentManifest])
+    by_own: bool = False
+    """Whether the signer's certificate comes from one of our own anchors."""
 
 
 def draft_manifest(
@@ -195,56 +196,64 @@ def _find_chunk(target: IO[bytes], offset: int) -> tuple[int, int]:
 # -- reading
 
 
-def read_manifest(source: IO[bytes], content_type: str, own_anchors: str, other_anchors: str) -> ManifestFacts | None:
-    """Return the facts of the file's manifest, None if it has none.
+def read_manifest(source: IO[bytes], own_anchors: str, other_anchors: str) -> ManifestFacts | None:
+    """Return the facts of the file's manifest, None if it has none or is of a type that can have none.
 
-    Its state is Trusted if the signer's certificate comes from one of the anchors (PEM).
+    It is trusted if the signer's certificate comes from one of the anchors (PEM).
     """
     from c2pa import C2paError  # noqa: PLC0415 - a quick start
 
     try:
-        found = _read(source, content_type, own_anchors)
-        if other_anchors and found.get("validation_state") == "Valid":
-            other = _read(source, content_type, other_anchors)
-            found = other if other.get("validation_state") == "Trusted" else found
-    except C2paError.ManifestNotFound:
+        found = _read(source, own_anchors)
+        by_own = is_trusted = _is_trusted(found)
+        if other_anchors and not is_trusted:
+            is_trusted = _is_trusted(_read(source, other_anchors))
+    except (C2paError.ManifestNotFound, C2paError.NotSupported):
         return None
-    except C2paError.NotSupported as error:
-        raise FileUnreadable("The file is of a type that carries no C2PA manifest.") from error
     except C2paError as error:
         return ManifestFacts(
-            "Invalid",
-            None,
-            "",
+            is_trusted=False,
+            signature=None,
+            generator="",
             is_ai=False,
             generation=None,
             problems=[ManifestProblem("manifest.unreadable", _text(str(error)))],
         )
-    return _describe(found)
+    return _describe(found, by_own=by_own, is_trusted=is_trusted)
 
 
-def _read(source: IO[bytes], content_type: str, anchors: str) -> Mapping[str, Any]:
+def _read(source: IO[bytes], anchors: str) -> Mapping[str, Any]:
     from c2pa import Context, Reader  # noqa: PLC0415 - a quick start
 
     settings = {"verify": {"remote_manifest_fetch": False, "ocsp_fetch": False}, "trust": {"trust_anchors": anchors}}
     source.seek(0)
-    with Reader(content_type, source, context=Context.from_dict(settings)) as reader:
+    with Reader(source, context=Context.from_dict(settings)) as reader:
         return json.loads(reader.json())
 
 
-def _describe(found: Mapping[str, Any]) -> ManifestFacts:
+def _results(found: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    """Return the results of one kind about the active manifest; those of its parents do not count."""
+    results = _dict(_dict(found.get("validation_results")).get("activeManifest"))
+    return [_dict(each) for each in _list(results.get(name))]
+
+
+def _is_trusted(found: Mapping[str, Any]) -> bool:
+    return any(each.get("code") == "signingCredential.trusted" for each in _results(found, "success"))
+
+
+def _describe(found: Mapping[str, Any], *, by_own: bool, is_trusted: bool) -> ManifestFacts:
     manifests = _dict(found.get("manifests"))
     active = _dict(manifests.get(found.get("active_manifest")))
-    statuses = [_dict(each) for each in _list(found.get("validation_status"))]
     problems = [
         ManifestProblem(_text(each.get("code")), _text(each.get("explanation")))
-        for each in statuses
+        for each in _results(found, "failure")
         if each.get("code") != "signingCredential.untrusted"
     ]
     generation = _assertion(active, "penstock.generation")
     is_small = generation is not None and len(json.dumps(generation)) <= MAX_FACTS
     return ManifestFacts(
-        state=_text(found.get("validation_state")),
+        by_own=by_own,
+        is_trusted=is_trusted,
         signature=_signature(active),
         generator=_generator(active),
         is_ai=_is_ai(active),

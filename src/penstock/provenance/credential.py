@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Final
 
 from cryptography import x509
-from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature
@@ -60,15 +60,9 @@ class Credential:
         return "".join(_pem(one) for one in self.chain[1:] or self.chain)
 
     @property
-    def serial(self) -> str:
-        """Return the serial number of the signing certificate, in decimal."""
-        return str(self.chain[0].serial_number)
-
-    @property
     def name(self) -> str:
         """Return the name of the signer."""
-        names = self.chain[0].subject.get_attributes_for_oid(NameOID.COMMON_NAME)
-        return str(names[0].value) if names else self.chain[0].subject.rfc4514_string()
+        return name_of(self.chain[0])
 
     def sign(self, data: bytes) -> bytes:
         """Return the signature in the form of COSE and JOSE."""
@@ -108,6 +102,38 @@ def check_certificate(pem: bytes, now: float) -> tuple[x509.Certificate, ...]:
 def read_anchors(pem: bytes) -> str:
     """Return the certificates of a PEM file that signers may come from. Raise `CredentialProblem` if it has none."""
     return "".join(_pem(one) for one in _load_certificates(pem, "trust"))
+
+
+def name_of(certificate: x509.Certificate) -> str:
+    """Return the common name of a certificate, else all of its name."""
+    names = certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
+    return str(names[0].value) if names else certificate.subject.rfc4514_string()
+
+
+def comes_from(chain: Sequence[x509.Certificate], anchors: str, now: float) -> bool:
+    """Return whether a chain is valid now and leads to one of the anchors (PEM)."""
+    roots = x509.load_pem_x509_certificates(anchors.encode()) if anchors else []
+    moment = datetime.fromtimestamp(now, UTC)
+    below = chain[0]
+    for number, certificate in enumerate(chain):
+        if not certificate.not_valid_before_utc <= moment <= certificate.not_valid_after_utc:
+            return False
+        if number > 0 and not _issued(certificate, below):
+            return False
+        if certificate in roots or any(_issued(root, certificate) for root in roots):
+            return True
+        below = certificate
+    return False
+
+
+def _issued(issuer: x509.Certificate, certificate: x509.Certificate) -> bool:
+    """Return whether an authority's certificate has signed another."""
+    try:
+        constraints = issuer.extensions.get_extension_for_class(x509.BasicConstraints).value
+        certificate.verify_directly_issued_by(issuer)
+    except (ValueError, TypeError, x509.ExtensionNotFound, InvalidSignature):
+        return False
+    return constraints.ca
 
 
 def make_own(now: float) -> tuple[bytes, bytes]:

@@ -62,11 +62,6 @@ def read_sidecar(data: bytes) -> Sidecar:
         raise SidecarBroken("The sidecar is not a JSON Web Signature with a chain of certificates.") from None
 
 
-def is_signed_by(sidecar: Sidecar, credential: Credential) -> bool:
-    """Return whether the sidecar's certificate is that of the credential."""
-    return sidecar.chain[0] == credential.chain[0]
-
-
 def _check(leaf: x509.Certificate, algorithm: str, data: bytes, signature: bytes) -> None:
     """Raise unless the signature is that of the certificate's key, by the one algorithm that its kind allows."""
     key = leaf.public_key()

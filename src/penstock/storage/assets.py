@@ -145,6 +145,22 @@ class Assets:
         except FileNotFoundError:
             raise FileNotFound from None
 
+    @asynccontextmanager
+    async def land_file(self, file: StoredFile) -> AsyncGenerator[Landed]:
+        """Yield a stored file on the disk: where it lies in a folder, or a copy that is deleted at the end."""
+        try:
+            if self._storage.folder is not None:
+                with reached():
+                    landed = await asyncio.to_thread(measure_file, self._storage.folder / key_of(file))
+                yield landed
+                return
+            with reached():
+                result = await obstore.get_async(self._storage.bulk, key_of(file))
+        except FileNotFoundError:
+            raise FileNotFound from None
+        async with self.land(_stream(result.stream(min_chunk_size=CHUNK))) as landed:
+            yield landed
+
     def remove_file(self, file: StoredFile) -> None:
         """Delete a file's bytes."""
         with suppress(FileNotFoundError), reached():

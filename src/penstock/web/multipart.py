@@ -13,14 +13,20 @@ from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 
 NAME: Final = b"file"
 MAX_FIELDS: Final = 8
+MAX_TEXT_BYTES: Final = 64 * 1024
 
 
 class FileUpload:
-    """The field `file` of a form: its bytes as they arrive, and the name that the caller gave it."""
+    """The field `file` of a form: its bytes as they arrive, and the name that the caller gave it.
 
-    def __init__(self, request: Request) -> None:
+    Of the other fields, `texts` has those that are asked for, once all bytes are read.
+    """
+
+    def __init__(self, request: Request, *texts: str) -> None:
         self._request = request
         self._given_name = ""
+        self._asked = {name.encode() for name in texts}
+        self.texts: dict[str, bytes] = {}
 
     @property
     def name(self) -> str | None:
@@ -34,14 +40,12 @@ class FileUpload:
             raise UnsupportedMediaType("Send `multipart/form-data` with a field `file`.")
         size, most = 0, 0
         try:
-            form = _Form(content_type)
+            form = _Form(content_type, self._asked)
             async for chunk in self._request.stream():
                 for piece in form.feed(chunk):
-                    most = most or _limit_of(piece)
+                    most = most or limit_of(piece)
                     size += len(piece)
-                    if size > most:
-                        message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
-                        raise BodyTooLarge(message, param="file")
+                    check_size(size, most)
                     yield piece
         except FormParserError as error:
             raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
@@ -49,9 +53,17 @@ class FileUpload:
             message = "The multipart field `file` is required, with a file name."
             raise InvalidRequest(message, code="missing_required_parameter", param="file")
         self._given_name = form.filename.decode("utf-8", "replace")
+        self.texts = {name.decode(): value for name, value in form.texts.items()}
 
 
-def _limit_of(head: bytes) -> int:
+def check_size(size: int, most: int) -> None:
+    """Raise if a file has more bytes than its kind may have."""
+    if size > most:
+        message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
+        raise BodyTooLarge(message, param="file")
+
+
+def limit_of(head: bytes) -> int:
     """Return the most bytes of a file by its first bytes; where they do not say its kind, opening it does."""
     kind = sniff_kind(head)
     return max(MAX_BYTES.values()) if kind is None else MAX_BYTES[kind]
@@ -60,7 +72,7 @@ def _limit_of(head: bytes) -> int:
 class _Form:
     """The callbacks of the multipart parser, and what they have found."""
 
-    def __init__(self, content_type: str) -> None:
+    def __init__(self, content_type: str, asked: set[bytes]) -> None:
         _, options = parse_options_header(content_type)
         if b"boundary" not in options:
             raise InvalidRequest("The `content-type` of the body has no `boundary`.")
@@ -77,6 +89,9 @@ class _Form:
             },
         )
         self.is_whole = False
+        self.texts: dict[bytes, bytes] = {}
+        self._asked = asked
+        self._text: bytes | None = None
         self.filename = b""
         self._pieces: list[bytes] = []
         self._is_wanted = False
@@ -112,12 +127,18 @@ class _Form:
         if self._files > 1 or self._fields > MAX_FIELDS:
             raise InvalidRequest(f"The form has more than one file, or more than {MAX_FIELDS} other fields.")
         self._is_wanted = is_file and options[b"name"] == NAME
+        self._text = options[b"name"] if options[b"name"] in self._asked and not is_file else None
         if self._is_wanted:
             self.filename = options[b"filename"]
 
     def _add(self, data: bytes, start: int, end: int) -> None:
         if self._is_wanted:
             self._pieces.append(data[start:end])
+        elif self._text is not None:
+            self.texts[self._text] = self.texts.get(self._text, b"") + data[start:end]
+            if len(self.texts[self._text]) > MAX_TEXT_BYTES:
+                name = self._text.decode()
+                raise BodyTooLarge(f"The field `{name}` is larger than {MAX_TEXT_BYTES >> 10} KiB.", param=name)
 
     def _end_part(self) -> None:
         self.is_whole = self.is_whole or self._is_wanted

@@ -20,6 +20,7 @@ from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
 from penstock.web.api import webhooks
+from penstock.web.api.uploads import verification
 from penstock.web.auth import gateway_of
 from penstock.web.credentials import find_credential
 from penstock.web.openapi.chat_operation import describe_doors
@@ -104,7 +105,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body)}.values()
+    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body), **vars(verification)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
