@@ -26,7 +26,7 @@ PURPOSES: Final = frozenset(
     (ExtendedKeyUsageOID.EMAIL_PROTECTION, CLAIM_SIGNING, ObjectIdentifier("1.3.6.1.5.5.7.3.36"))
 )
 """Uses that C2PA allows a certificate: e-mail protection, signing of claims, signing of documents."""
-OWN_YEARS: Final = 20
+OWN_YEARS: Final = 30
 OWN_NAME: Final = "Penstock"
 
 
@@ -80,7 +80,7 @@ class Credential:
 
 def read_credential(certificate: bytes, private_key: bytes, now: float, *, is_own: bool = False) -> Credential:
     """Return the credential of a PEM chain and a PEM key. Raise `CredentialProblem` if it cannot sign results."""
-    chain = check_certificate(certificate, now)
+    chain = tuple(_load_certificates(certificate, "certificate")) if is_own else check_certificate(certificate, now)
     key = _read_key(private_key)
     if key.public_key() != chain[0].public_key():
         raise CredentialProblem(
@@ -223,7 +223,7 @@ def _issue(
     *,
     is_root: bool,
 ) -> x509.Certificate:
-    begin = datetime.fromtimestamp(now, UTC) - timedelta(days=1)  # clocks differ
+    begin = datetime.fromtimestamp(now, UTC) - timedelta(days=365)  # clocks differ
     key_usage: Callable[..., x509.KeyUsage] = x509.KeyUsage
     builder = (
         x509.CertificateBuilder(issuer, name, key.public_key(), x509.random_serial_number())
