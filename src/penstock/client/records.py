@@ -427,6 +427,22 @@ class FileRecord(Record):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Verification(Record):
+    """The origin of a file. `verdict` is signed_here, signed_elsewhere, unsigned or tampered."""
+
+    verdict: str = ""
+    is_trusted: bool = False
+    sha256: str = ""
+    size: int = count_of_bytes()
+    signer: Mapping[str, Any] | None = None
+    generator: str | None = None
+    made_by_ai: bool | None = None
+    generation: Mapping[str, Any] | None = None
+    problems: tuple[Mapping[str, Any], ...] = ()
+    parents: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Model(Record):
     """A model that you can use. `params` is a JSON Schema."""
 

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID
 from signers import MAKERS, Signer, issue, key_pem, make_signer, pem
@@ -54,7 +55,7 @@ def self_signed() -> Signer:
 
 
 def weak() -> Signer:
-    key = rsa.generate_private_key(65537, 1024)
+    key = rsa.generate_private_key(65537, 1024)  # noqa: S505  on purpose
     leaf = issue("Weak", key, "Root", MAKERS["es256"](), purpose=ExtendedKeyUsageOID.EMAIL_PROTECTION)
     return Signer(pem(leaf), key_pem(key), "", "ps256")
 
@@ -92,8 +93,6 @@ def test_what_cannot_sign_is_refused(tmp_path, case):
 
 
 def test_an_encrypted_key_is_refused(tmp_path):
-    from cryptography.hazmat.primitives import serialization
-
     key = serialization.load_pem_private_key(GOOD.key.encode(), None)
     locked = key.private_bytes(
         serialization.Encoding.PEM,
@@ -107,7 +106,7 @@ def test_an_encrypted_key_is_refused(tmp_path):
 def test_one_without_the_other_is_refused(tmp_path, name):
     file = "chain.pem" if name == "certificate" else "key.pem"
     where, what = problem_of(tmp_path, GOOD.chain, GOOD.key, f'[provenance]\n{name} = "{file}"\n')
-    assert where.endswith("[provenance] private_key") or where.endswith("[provenance]")
+    assert where.endswith(("[provenance] private_key", "[provenance]"))
     assert what == "goes together with `certificate`"
 
 

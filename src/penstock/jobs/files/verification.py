@@ -1,10 +1,12 @@
 """Verify files: whether they are signed, by whom, and whether they are still as they were signed."""
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from cryptography import x509
 
@@ -12,9 +14,9 @@ from penstock.domain.job_errors import FileUnreadable
 from penstock.inspection.manifests import ManifestFacts, ManifestProblem, Signature, read_manifest
 from penstock.inspection.meshes.extras import read_glb_facts
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
-from penstock.provenance.credential import Credential, comes_from, name_of
+from penstock.provenance.credential import OWN_NAME, comes_from, name_of
 from penstock.provenance.sidecar import Sidecar, SidecarBroken, read_sidecar
-from penstock.storage.assets import Landed
+from penstock.storage.assets import Landed, measure_file
 from penstock.storage.backend import StorageUnavailable
 
 GLB: Final = b"glTF"
@@ -44,18 +46,68 @@ class Verification:
     parents: tuple[Mapping[str, Any], ...] = ()
 
 
+class Signer(Protocol):
+    """The signer that counts as this server."""
+
+    @property
+    def anchors(self) -> str:
+        """Return the certificates above its own as PEM."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Return its name."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnySigner:
+    """Any signer under some roots: what a check without a server knows."""
+
+    anchors: str
+    name: str = OWN_NAME
+
+
+async def verify_alone(path: Path, sidecar: bytes | None, anchors: str) -> dict[str, Any]:
+    """Return the report on a file without a server, by these roots."""
+    pool = ProcessPool(1)
+    try:
+        landed = await asyncio.to_thread(measure_file, path)
+        verifier = Verifier(pool, lambda: AnySigner(anchors), lambda: anchors, time.time)
+        return report(await verifier.verify("", landed, sidecar), landed)
+    finally:
+        await pool.close()
+
+
+def report(found: Verification, landed: Landed) -> dict[str, Any]:
+    """Return the record of a verification."""
+    return {
+        "object": "verification",
+        "verdict": found.verdict.value,
+        "is_trusted": found.is_trusted,
+        "sha256": landed.sha256,
+        "bytes": landed.bytes,
+        "signer": None if found.signer is None else asdict(found.signer),
+        "generator": found.generator,
+        "made_by_ai": found.made_by_ai,
+        "generation": found.generation,
+        "problems": [asdict(each) for each in found.problems],
+        "parents": list(found.parents),
+    }
+
+
 class Verifier:
     """Reads signatures in child processes. It never asks the store: a report has only what is in the file."""
 
     def __init__(
         self,
         pool: ProcessPool,
-        credential: Callable[[], Credential],
+        signer: Callable[[], Signer],
         trust: Callable[[], str],
         clock: Callable[[], float],
     ) -> None:
         self._pool = pool
-        self._credential = credential
+        self._signer = signer
         self._trust = trust
         self._clock = clock
 
@@ -66,7 +118,7 @@ class Verifier:
                 return await asyncio.to_thread(self._judge_sidecar, landed, sidecar)
             if landed.head.startswith(GLB):
                 return _judge_glb(await self._pool.insist(account_id, read_glb_facts, landed.path))
-            own = self._credential()
+            own = self._signer()
             found = await self._pool.insist(account_id, read_manifest, landed.path, own.anchors, self._trust())
             return self._judge(found, own)
         except LimitReached as error:
@@ -76,7 +128,7 @@ class Verifier:
         except WorkFailed as error:
             raise FileUnreadable("The file could not be opened.") from error
 
-    def _judge(self, found: ManifestFacts | None, own: Credential) -> Verification:
+    def _judge(self, found: ManifestFacts | None, own: Signer) -> Verification:
         if found is None:
             return Verification(verdict=Verdict.UNSIGNED)
         is_own = found.by_own and found.signature is not None and found.signature.name == own.name
@@ -93,7 +145,7 @@ class Verifier:
         )
 
     def _judge_sidecar(self, landed: Landed, data: bytes) -> Verification:
-        own = self._credential()
+        own = self._signer()
         try:
             sidecar = read_sidecar(data)
         except SidecarBroken as error:

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import asdict
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
@@ -25,7 +24,7 @@ from penstock.errors import (
 )
 from penstock.jobs.files.given_files import FileOpener, FileProblem, WantedFile
 from penstock.jobs.files.inputs import FILE_KINDS
-from penstock.jobs.files.verification import Verification
+from penstock.jobs.files.verification import report
 from penstock.storage.assets import Landed
 from penstock.store.queries.files import asset_rows
 from penstock.web.auth import Caller, admit, count_request, signed_in
@@ -89,7 +88,7 @@ async def verify_file(request: Request) -> Response:
             found = await caller.gateway.verifier.verify(caller.account_id, landed, sidecar)
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param="file") from None
-    return Json(_record(found, landed), 200, limits)
+    return Json(report(found, landed), 200, limits)
 
 
 @router.get(
@@ -160,19 +159,3 @@ def _find_problems(body: Mapping[str, Any]) -> list[Detail]:
     if body.get("output") is not None and body.get("job") is None:
         return [Detail("output", "Only goes together with `job`.")]
     return []
-
-
-def _record(found: Verification, landed: Landed) -> dict[str, Any]:
-    return {
-        "object": "verification",
-        "verdict": found.verdict.value,
-        "is_trusted": found.is_trusted,
-        "sha256": landed.sha256,
-        "bytes": landed.bytes,
-        "signer": None if found.signer is None else asdict(found.signer),
-        "generator": found.generator,
-        "made_by_ai": found.made_by_ai,
-        "generation": found.generation,
-        "problems": [asdict(each) for each in found.problems],
-        "parents": list(found.parents),
-    }
