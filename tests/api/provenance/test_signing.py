@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import av
+import broken_work
 import pytest
 import trimesh
 from conftest import MODEL, VIDEO, Server
@@ -25,6 +26,8 @@ from reading_manifests import (
     verify,
 )
 from signers import make_signer, sign_file
+
+from penstock.jobs import signing
 
 PICTURE = "sim_text_to_image"
 
@@ -152,6 +155,25 @@ async def test_equal_params_have_equal_digests(server):
     jobs = [await server.generate(PICTURE, script={}, prompt=prompt, seed=1) for prompt in ("one", "one", "two")]
     found = [digest(job, await download(server, primary(job))) for job in jobs]
     assert found[0] == found[1] != found[2]
+
+
+@pytest.mark.parametrize(
+    "fault", [broken_work.crash, broken_work.fail, broken_work.sign_another_thing, broken_work.lie]
+)
+async def test_a_result_that_cannot_be_signed_is_kept_with_a_warning(server, monkeypatch, fault):
+    monkeypatch.setattr(signing, "draft_manifest", fault)
+    job = await server.generate(PICTURE, script={}, prompt="a gem")
+    assert primary(job)["provenance"] is None
+    assert signing.UNSIGNED in job["warnings"]
+    data = await download(server, primary(job))
+    assert Image.open(io.BytesIO(data)).format == "PNG"
+    assert (await verify(server, data))["verdict"] == "unsigned"
+
+
+async def test_a_crash_of_the_child_is_no_reason_to_leave_it_unsigned(server, monkeypatch):
+    monkeypatch.setattr(signing, "draft_manifest", broken_work.crash_once)
+    job = await server.generate(PICTURE, script={}, prompt="a gem")
+    assert primary(job)["provenance"] == "c2pa"
 
 
 async def test_results_stay_as_they_came_when_signing_is_off(start):
