@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
-from pydantic import Field
+from pydantic import ConfigDict, Field
 from starlette.responses import Response
 
 from penstock.catalog.file_input import OutputName
@@ -39,6 +39,10 @@ SIDECAR: Final = "the signed sidecar of a 3D model, the text at its `sidecar_url
 
 class VerifyRequest(Params):
     """A file that this server has: exactly one of `file_token` and `job`."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"additionalProperties": False, "example": {"job": "job_…", "output": "primary"}}
+    )
 
     file_token: Text | None = Field(default=None, description="token of an upload", min_length=1)
     job: Text | None = Field(default=None, description="id of a succeeded job of yours", min_length=1, max_length=64)
