@@ -4,6 +4,10 @@ A draft is complete but for its signature: the private key stays in the gateway,
 signature over the marker.
 """
 
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportAttributeAccessIssue=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# c2pa declares only some of its types, and makes its kinds of errors at run time.
+
 import base64
 import json
 from collections.abc import Mapping, Sequence
@@ -243,7 +247,7 @@ def _is_trusted(found: Mapping[str, Any]) -> bool:
 
 def _describe(found: Mapping[str, Any], *, by_own: bool, is_trusted: bool) -> ManifestFacts:
     manifests = _dict(found.get("manifests"))
-    active = _dict(manifests.get(found.get("active_manifest")))
+    active = _dict(manifests.get(str(found.get("active_manifest"))))
     problems = [
         ManifestProblem(_text(each.get("code")), _text(each.get("explanation")))
         for each in _results(found, "failure")
@@ -264,7 +268,7 @@ def _describe(found: Mapping[str, Any], *, by_own: bool, is_trusted: bool) -> Ma
 
 
 def _parent(ingredient: Mapping[str, Any], manifests: Mapping[str, Any]) -> ParentManifest:
-    manifest = _dict(manifests.get(ingredient.get("active_manifest")))
+    manifest = _dict(manifests.get(str(ingredient.get("active_manifest"))))
     title, relationship = _text(ingredient.get("title")), _text(ingredient.get("relationship"))
     return ParentManifest(title, relationship, _signature(manifest), _generator(manifest))
 

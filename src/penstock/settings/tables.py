@@ -46,6 +46,7 @@ from penstock.settings.values import (
     name_built_in,
     parse_folder,
     parse_params,
+    split,
 )
 
 
@@ -243,6 +244,14 @@ class Provenance(Table):
         return value
 
 
+class Facades(Table):
+    """`[facades]`: the protocols of other services that lead to our jobs."""
+
+    off: Annotated[tuple[Literal["images", "videos", "replicate", "fal", "mcp"], ...], BeforeValidator(split)] = Field(
+        default=(), description="those not served: images, videos, replicate, fal, mcp"
+    )
+
+
 class RouteTable(Table):
     """One route of a model."""
 
@@ -351,6 +360,7 @@ class Settings(Table):
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
     provenance: Provenance = Provenance()
+    facades: Facades = Facades()
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
@@ -424,6 +434,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
         *(("provenance", name) for name in Provenance.model_fields),
+        *(("facades", name) for name in Facades.model_fields),
     )
 }
 """Environment variables by setting; of two for one setting, the later applies."""

@@ -58,7 +58,7 @@ def _parse_network(value: Any) -> Any:
     return ip_network(value.strip())
 
 
-def _split(value: Any) -> Any:
+def split(value: Any) -> Any:
     """Split a list that comes from an environment variable as comma-separated text."""
     return [part for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
@@ -129,7 +129,7 @@ AdminKey = Annotated[SecretStr, AfterValidator(check_admin_key)]
 Timeout = Annotated[Duration, Field(gt=0)]
 Retention = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(parse_retention)]
 Network = Annotated[IPv4Network | IPv6Network, BeforeValidator(_parse_network)]
-Networks = Annotated[tuple[Network, ...], BeforeValidator(_split)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(split)]
 VendorName = Annotated[str, AfterValidator(_check_name)]
 VendorTable = Annotated[Mapping[str, Any], AfterValidator(_check_type)]
 Document = Annotated[Mapping[str, Any], BeforeValidator(parse_document)]

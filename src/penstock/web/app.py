@@ -27,6 +27,8 @@ from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus, verification
+from penstock.web.facades import fal, replicate
+from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -68,19 +70,33 @@ PAGES = (
     vendor_callbacks,
 )
 
+FACADES: Mapping[str, Sequence[ModuleType]] = {
+    "images": (images,),
+    "videos": (videos,),
+    "replicate": replicate.PAGES,
+    "fal": fal.PAGES,
+    "mcp": (),
+}
+"""The pages of each façade, by the name that `facades.off` has for it."""
+
 HOT: Mapping[Endpoint, ReadParams] = {
     generations.generate_with_model: generations.read_no_params,
     generations.generate: generations.read_no_params,
     jobs.get_job: jobs.read_wait,
     events.stream_job: events.read_last_event_id,
     events.feed: events.read_last_event_id,
+    images.generate: generations.read_no_params,
+    videos.create: generations.read_no_params,
+    videos.retrieve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 
 
 def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
-    app = _assemble(gateway, PAGES)
+    off = gateway.settings.facades.off
+    open_facades = [page for name, pages in FACADES.items() if name not in off for page in pages]
+    app = _assemble(gateway, (*PAGES, *open_facades))
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port

@@ -11,7 +11,6 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from penstock.catalog.params import shorten
-from penstock.chat.doors import find_door
 from penstock.errors import (
     Detail,
     InternalError,
@@ -22,6 +21,7 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.web.server.error_response import render_error
+from penstock.web.server.error_shapes import find_shape
 
 
 class Json(Response):
@@ -42,7 +42,7 @@ def request_id_of(request: Request) -> str:
 async def answer_error(request: Request, error: Exception) -> Response:
     """Answer with one of Penstock's errors."""
     assert isinstance(error, PenstockError)  # noqa: S101  registered for these only
-    rendered = render_error(error, request_id_of(request), door=find_door(request.url.path))
+    rendered = render_error(error, request_id_of(request), shape=find_shape(request.url.path))
     response = Response(rendered.body, rendered.status)
     response.raw_headers = rendered.headers
     return response

@@ -80,7 +80,9 @@ def _verify_alone(file: Path, sidecar: str | None, root: Path) -> Mapping[str, A
 
 
 def _lines(report: Mapping[str, Any]) -> Sequence[str]:
-    signer, generation = report["signer"], report["generation"] or {}
+    signer: Mapping[str, Any] | None = report["signer"]
+    generation: Mapping[str, Any] = report["generation"] or {}
+    inputs: Sequence[Mapping[str, Any]] = generation.get("inputs", ())
     lines = [WORDS[report["verdict"]]]
     if signer is not None:
         trust = "trusted" if report["is_trusted"] else "not trusted"
@@ -89,11 +91,11 @@ def _lines(report: Mapping[str, Any]) -> Sequence[str]:
         lines.append("made by     AI")
     known = [name for name in ("job_id", "model", "vendor", "created_at", "seed") if name in generation]
     lines += [f"{name:<12}{plain(str(generation[name]))}" for name in known]
-    lines += [f"input       {plain(str(each.get('sha256')))}" for each in generation.get("inputs", ())]
+    lines += [f"input       {plain(str(each.get('sha256')))}" for each in inputs]
     lines += [f"carries     a manifest of {plain(_signer_of(each))}" for each in report["parents"]]
     return [*lines, *(f"problem     {plain(each['code'])}: {plain(each['message'])}" for each in report["problems"])]
 
 
 def _signer_of(parent: Mapping[str, Any]) -> str:
-    signature = parent["signature"] or {}
+    signature: Mapping[str, str] = parent["signature"] or {}
     return signature.get("name") or parent["generator"] or "an unknown signer"

@@ -139,8 +139,8 @@ async def read_submission(caller: Caller, path_model: str | None = None) -> Subm
         path_model=path_model,
         key=caller.key,
         request_id=request_id_of(request),
-        idempotency_key=_idempotency_key(request),
-        is_retry=_retry_count(request) >= 1,
+        idempotency_key=idempotency_key(request),
+        is_retry=retry_count(request) >= 1,
         base_url=base_url(request),
     )
 
@@ -172,14 +172,15 @@ def read_no_params(request: Request) -> Mapping[str, Any]:
     return {}
 
 
-def _idempotency_key(request: Request) -> str | None:
+def idempotency_key(request: Request) -> str | None:
+    """Return the key by which the caller names this request."""
     key = request.headers.get("idempotency-key")
     if key is not None and not IDEMPOTENCY_KEY.fullmatch(key):
         raise InvalidRequest("`Idempotency-Key` is 1 to 255 visible ASCII characters.", param="Idempotency-Key")
     return key
 
 
-def _retry_count(request: Request) -> int:
+def retry_count(request: Request) -> int:
     """Return the number of earlier attempts that the caller's SDK reports."""
     count = request.headers.get("x-stainless-retry-count", "0")
     return int(count) if count.isascii() and count.isdigit() and len(count) < 6 else 0

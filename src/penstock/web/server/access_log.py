@@ -6,12 +6,12 @@ import time
 
 from starlette.requests import ClientDisconnect
 
-from penstock.chat.doors import find_door
 from penstock.domain.ids import Serial
 from penstock.errors import InternalError
 from penstock.observability import logs, metrics, traces
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.error_response import render_error
+from penstock.web.server.error_shapes import find_shape
 from penstock.web.server.request_cycle import Cycle
 
 CLIENT_CLOSED_REQUEST = 499
@@ -52,7 +52,7 @@ class Tracing:
             log.exception("request failed with an unexpected exception")
             if cycle.status:
                 raise
-            await render_error(InternalError(), request_id, closes=True, door=find_door(scope["path"])).send(send)
+            await render_error(InternalError(), request_id, closes=True, shape=find_shape(scope["path"])).send(send)
         finally:
             _record(scope, request_id, cycle.status, time.perf_counter() - begun)
             if span is not None:

@@ -1,13 +1,13 @@
-"""The one renderer of errors: every answer that is an error is written here, in the shape of its door."""
+"""The one renderer of errors: every answer that is an error is written here, in the shape that its caller reads."""
 
 import math
 from typing import NamedTuple
 
 from penstock.chat.doors import DOORS
-from penstock.chat.doors.door import Door
 from penstock.domain.chat import Dialect
 from penstock.errors import PenstockError
 from penstock.web.server.asgi import Headers, Message, Send
+from penstock.web.server.error_shapes import ErrorShape
 
 
 class ErrorResponse(NamedTuple):
@@ -28,10 +28,10 @@ class ErrorResponse(NamedTuple):
 
 
 def render_error(
-    error: PenstockError, request_id: str | None, *, closes: bool = False, door: Door = DOORS[Dialect.CHAT]
+    error: PenstockError, request_id: str | None, *, closes: bool = False, shape: ErrorShape = DOORS[Dialect.CHAT]
 ) -> ErrorResponse:
     """Render an error with all headers it carries. `closes`: the connection ends with this response."""
-    status, body = door.write_error(error, request_id)
+    status, body = shape.write_error(error, request_id)
     headers = {
         "content-type": "application/json",
         "content-length": str(len(body)),
@@ -50,5 +50,5 @@ def render_error(
         headers["x-request-id"] = request_id
     raw = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     if request_id is not None:
-        raw += door.headers(request_id)
+        raw += shape.headers(request_id)
     return ErrorResponse(status, raw, body)

@@ -10,12 +10,12 @@ from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
 from uvicorn.server import ServerState
 
-from penstock.chat.doors import find_door
 from penstock.domain.ids import new_id
 from penstock.errors import InternalError, Overloaded, PenstockError
 from penstock.fairness.body_memory import SMALL_BODY_BYTES, Hold
 from penstock.web.server.asgi import Headers, Message
 from penstock.web.server.error_response import render_error
+from penstock.web.server.error_shapes import find_shape
 from penstock.web.server.head_cache import Head
 from penstock.web.server.sendfile import FileSocket
 
@@ -174,8 +174,8 @@ class Cycle(RequestResponseCycle):
 
     def refuse(self, error: PenstockError) -> None:
         """Answer with an error without running the application."""
-        door = find_door(self.scope["path"])
-        response = render_error(error, self.request_id or new_id("req"), closes=True, door=door)
+        shape = find_shape(self.scope["path"])
+        response = render_error(error, self.request_id or new_id("req"), closes=True, shape=shape)
         self._send(response.start())
         self._send({"type": "http.response.body", "body": response.body})
 

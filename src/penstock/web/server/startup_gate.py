@@ -3,11 +3,11 @@
 from collections.abc import Awaitable
 from typing import Any
 
-from penstock.chat.doors import find_door
 from penstock.domain.ids import new_id
 from penstock.errors import StoreUnavailable
 from penstock.web.server.asgi import Application
 from penstock.web.server.error_response import render_error
+from penstock.web.server.error_shapes import find_shape
 
 ALIVE = "/healthz"
 
@@ -27,7 +27,7 @@ class StartupGate:
         if scope["path"] == ALIVE:
             return _answer_alive(send)
         error = StoreUnavailable("The server is starting, and its store does not answer yet.", retry_after=1)
-        return render_error(error, new_id("req"), closes=True, door=find_door(scope["path"])).send(send)
+        return render_error(error, new_id("req"), closes=True, shape=find_shape(scope["path"])).send(send)
 
 
 async def _live(receive: Any, send: Any) -> None:

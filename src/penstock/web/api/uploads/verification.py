@@ -29,7 +29,7 @@ from penstock.storage.assets import Landed
 from penstock.store.queries.files import asset_rows
 from penstock.web.auth import Caller, admit, count_request, signed_in
 from penstock.web.json_bodies import read_params
-from penstock.web.multipart import FileUpload, check_size, limit_of
+from penstock.web.multipart import FileUpload, check_size, most_bytes_of
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Provenance"])
@@ -113,7 +113,7 @@ async def _receive(
     request: Request, caller: Caller, stack: AsyncExitStack, *, is_form: bool
 ) -> tuple[Landed, bytes | None]:
     """Return the file in the body, in a temporary file that the stack deletes, and its sidecar."""
-    upload = FileUpload(request, "sidecar") if is_form else None
+    upload = FileUpload(request, texts=("sidecar",)) if is_form else None
     chunks = _read_body(request) if upload is None else upload.chunks()
     stack.enter_context(caller.gateway.inputs.under_way(caller.account_id))
     landed = await stack.enter_async_context(caller.gateway.assets.land(chunks))
@@ -127,7 +127,7 @@ async def _receive(
 async def _read_body(request: Request) -> AsyncIterator[bytes]:
     size, most = 0, 0
     async for chunk in request.stream():
-        most = most or limit_of(chunk)
+        most = most or most_bytes_of(chunk)
         size += len(chunk)
         check_size(size, most)
         yield chunk

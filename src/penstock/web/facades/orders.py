@@ -1,0 +1,165 @@
+"""Orders of façades: jobs are accepted, found, awaited and canceled as everywhere, under their own ids."""
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+from fastapi import Request
+
+from penstock.catalog.file_input import with_file
+from penstock.catalog.model import GenerationModel
+from penstock.domain import jobs
+from penstock.domain.jobs import Job
+from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
+from penstock.jobs.acceptance import Receipt, SubmittedRequest
+from penstock.jobs.request import Decoded
+from penstock.store.queries.files import asset_rows
+from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
+from penstock.web.api.generations import idempotency_key, retry_count
+from penstock.web.auth import Caller, base_url
+from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
+from penstock.web.responses import request_id_of
+from penstock.web.server.asgi import CYCLE
+
+OWNER: Final = "penstock/"
+"""The owner of every model, where a protocol wants one: `penstock/<model_id>`."""
+_OWN_FILE: Final = re.compile(
+    r"/(?:api/v1/files/(file_\w+)/content|replicate/v1/files/(file_\w+)|fal/files/(file_\w+)(?:/.*)?)"
+)
+_OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
+COUNT: Final = "n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MediaOrder:
+    """What a caller of a façade wants."""
+
+    model: str
+    given: Mapping[str, Any]
+    """The model's own params, or neutral ones."""
+    sent: Any
+    """What was sent, as plain values: two orders with equal ones are the same, if the second is a retry."""
+    number: int = 1
+    """How many results: the model's `n`, where it has one, else as many jobs."""
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Further fields of the generation request, such as `webhook`."""
+    prefix: str = ""
+    """Where the inputs stand in the caller's body, such as `input.`."""
+    outer: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The caller's names of `fields`, where they differ: `{"webhook.url": "webhook"}`."""
+    dialect: str = ""
+    """The dialect of the messages to the webhook."""
+    is_retry: bool = False
+    """Whether the client says, or its habits tell, that this repeats a request."""
+    retry_seconds: float = RETRY_SHIELD_SECONDS
+    """How long ago the request that it repeats may have been accepted."""
+
+
+def model_id(name: str) -> str:
+    """Return our id of a model that a protocol names with its owner."""
+    return name.removeprefix(OWNER)
+
+
+async def place(caller: Caller, order: MediaOrder) -> Receipt:
+    """Accept the jobs of an order, or return those of the order that it repeats."""
+    gateway, request = caller.gateway, caller.request
+    if gateway.draining:
+        raise Overloaded("The gateway is shutting down.", retry_after=2)
+    if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
+        raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
+    model = gateway.offers.get(order.model, caller.key.allows_model).model
+    given = to_params(model, order.given)
+    params = await _name_own_files(caller, model, given.params)
+    number = order.number
+    if number > 1 and COUNT in param_names(model):
+        params, number = {**params, COUNT: number}, 1
+    body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    try:
+        receipt = await gateway.intake.accept(_submit(caller, body, order))
+    except PenstockError as error:
+        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
+    assert isinstance(receipt, Receipt)  # noqa: S101  a façade has no dry run
+    request.scope["extensions"][CYCLE].release()
+    return receipt
+
+
+def mark_of(caller: Caller, sent: Any) -> bytes:
+    """Return the digest by which a repetition of what was sent is recognised."""
+    return hashlib.sha256(msgspec.json.encode([caller.request.url.path, sent], order="sorted")).digest()
+
+
+def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> SubmittedRequest:
+    request = caller.request
+    return SubmittedRequest(
+        decoded=Decoded(body, mark_of(caller, order.sent)),
+        path_model=None,
+        key=caller.key,
+        request_id=request_id_of(request),
+        idempotency_key=idempotency_key(request),
+        is_retry=order.is_retry or retry_count(request) >= 1,
+        retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
+        base_url=base_url(request),
+        dialect=order.dialect,
+    )
+
+
+async def _name_own_files(caller: Caller, model: GenerationModel, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the params, with our own URLs as the uploads or outputs that they lead to: they need not be fetched."""
+    found = dict(params)
+    for slot in model.files:
+        for path, entry in slot.entries(params):
+            own = await _own_file(caller, entry.get("url"))
+            if own is not None:
+                rest = {name: value for name, value in entry.items() if name != "url"}
+                found = with_file(found, path, {**rest, **own})
+    return found
+
+
+async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
+    own = base_url(caller.request)
+    if not isinstance(url, str) or not url.startswith(f"{own}/"):
+        return None
+    address = url[len(own) :].partition("?")[0]
+    if file := _OWN_FILE.fullmatch(address):
+        return {"file_token": next(filter(None, file.groups()))}
+    if (asset := _OWN_ASSET.fullmatch(address)) is None:
+        return None
+    gateway = caller.gateway
+    try:
+        row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
+        job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
+    except (AssetNotFound, AssetExpired):
+        return None  # fetching it says what is wrong
+    number = next((place for place, output in enumerate(job.outputs) if output.id == row.id), None)
+    return None if number is None else {"job": job.id, "output": number}
+
+
+async def find(caller: Caller, job_id: str) -> Job:
+    """Return one of the caller's jobs."""
+    job = await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
+    if job.is_past(caller.gateway.clock()):
+        raise Gone
+    return job
+
+
+async def cancel(caller: Caller, job_id: str) -> Job:
+    """Cancel one of the caller's jobs. Canceling again, or too late, changes nothing."""
+    now = caller.gateway.clock()
+    return await caller.gateway.database.write(
+        job_rows.amend_own, caller.account_id, job_id, lambda job: jobs.request_cancel(job, now), now
+    )
+
+
+def first(receipt: Receipt) -> Job:
+    """Return the job of an order for one."""
+    only: Sequence[Job] = receipt.jobs
+    return only[0]
+
+
+def facade_url(request: Request, path: str) -> str:
+    """Return a link under the address that the caller used."""
+    return f"{base_url(request)}{path}"
