@@ -25,7 +25,7 @@ from penstock.domain.jobs import Job
 from penstock.inspection.images_and_video import inspect_picture, inspect_video
 from penstock.inspection.models import inspect_model
 from penstock.inspection.worker_pool import ProcessPool
-from penstock.jobs.signing import ResultSigner
+from penstock.jobs.files.signing import ResultSigner
 from penstock.provenance.credential import Credential, make_own, read_credential
 from penstock.simulator import samples
 from penstock.storage.assets import Assets, Landed, measure_file

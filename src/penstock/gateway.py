@@ -37,6 +37,7 @@ from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.files.resumable import ResumableUploads
+from penstock.jobs.files.signing import ResultSigner
 from penstock.jobs.files.verification import Verifier
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
@@ -46,7 +47,6 @@ from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
-from penstock.jobs.signing import ResultSigner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.ports import Ports

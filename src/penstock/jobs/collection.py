@@ -16,7 +16,7 @@ from penstock.inspection.input_media import inspect_sound
 from penstock.inspection.models import inspect_model
 from penstock.inspection.texts import inspect_text
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
-from penstock.jobs.signing import Making, ResultSigner, Signed
+from penstock.jobs.files.signing import Making, ResultSigner, Signed
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange

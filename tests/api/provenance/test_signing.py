@@ -27,7 +27,7 @@ from reading_manifests import (
 )
 from signers import make_signer, sign_file
 
-from penstock.jobs import signing
+from penstock.jobs.files import signing
 
 PICTURE = "sim_text_to_image"
 
