@@ -26,7 +26,7 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
-from penstock.web.api.uploads import tus
+from penstock.web.api.uploads import tus, verification
 from penstock.web.facades import fal, replicate
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
@@ -46,6 +46,7 @@ PAGES = (
     tus,
     files,
     assets,
+    verification,
     shares,
     public,
     deliveries,

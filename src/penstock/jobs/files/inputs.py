@@ -27,7 +27,7 @@ from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
 from penstock.inspection.input_media import inspect_film, inspect_mesh, inspect_sound
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
-from penstock.storage.assets import HEAD_BYTES, Assets, Landed
+from penstock.storage.assets import HEAD_BYTES, Assets, Landed, measure_file
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
@@ -107,7 +107,7 @@ class Inputs:
         announce: Callable[[str], Awaitable[None]],
     ) -> StoredFile:
         """Open and store a file that is on the disk already. `announce` gets its token before it is stored."""
-        landed = Landed(path, *await asyncio.to_thread(_measure, path))
+        landed = await asyncio.to_thread(measure_file, path)
         file = await self._open_landed(landed, account_id, FILE_KINDS)
         expires_at = None if retention is None else file.created_at + retention
         file = replace(file, expires_at=expires_at, name=name)
@@ -191,15 +191,6 @@ class Inputs:
     def _lock(self, file: StoredFile) -> asyncio.Lock:
         """Return the lock that keeps content of an account from being stored while it is removed."""
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
-
-
-def _measure(path: Path) -> tuple[int, str, bytes]:
-    """Return the size, the sha256 and the first bytes of a file."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest(), head
 
 
 def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:

@@ -20,6 +20,7 @@ from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
 from penstock.web.api import webhooks
+from penstock.web.api.uploads import verification
 from penstock.web.auth import gateway_of
 from penstock.web.credentials import find_credential
 from penstock.web.openapi.chat_operation import describe_doors
@@ -98,9 +99,10 @@ def _keys_of(path: str) -> tuple[str, ...]:
 
 def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
-    from penstock.web.openapi import admin_schemas, openai_schemas, schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, openai_schemas, schemas, verification_schemas  # noqa: PLC0415
 
-    every = {**vars(schemas), **vars(admin_schemas), **vars(openai_schemas)}.values()
+    modules = (schemas, admin_schemas, openai_schemas, verification_schemas)
+    every = {name: kind for module in modules for name, kind in vars(module).items()}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()
@@ -108,7 +110,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body)}.values()
+    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body), **vars(verification)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]
