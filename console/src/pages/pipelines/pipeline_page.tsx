@@ -24,6 +24,7 @@ import { secondsOf } from "../jobs/job_words";
 import { newKey } from "../playground/new_key";
 import { Graph } from "./graph";
 import { usePipeline } from "./live_pipeline";
+import { PipelineCode } from "./pipeline_code";
 import { nameOfPipeline, secondsOfPipeline } from "./pipeline_words";
 import { addressOfTemplate } from "./template_list";
 
@@ -86,6 +87,7 @@ function Deeds({ pipeline, onRetry }: { pipeline: Pipeline; onRetry: () => void 
   };
   return (
     <>
+      <PipelineCode body={{ ...pipeline.given, params: pipeline.params }} />
       <Button
         component={Link}
         href={`/pipelines/new?from=${pipeline.id}`}
@@ -201,23 +203,28 @@ function StepTable({ pipeline }: { pipeline: Pipeline }) {
   );
   const now = useNow(pipeline.done ? null : 1000);
   return (
-    <DataTable<Row>
-      label="Jobs of the pipeline"
-      rows={rows}
-      rowKey={({ step, job }) => `${step.name} ${job.id}`}
-      columns={[
-        { title: WORDS.step, cell: (row) => row.step.name + (row.step.is_fan_out ? ` ${row.number}` : "") },
-        { title: WORDS.job, cell: ({ step, job }) => <JobLink step={step} job={job} /> },
-        { title: WORDS.status, cell: ({ job }) => <JobStanding job={job} />, tight: true },
-        { title: WORDS.duration, cell: ({ job }) => formatSeconds(secondsOf(job, now)), end: true, wide: true },
-        {
-          title: WORDS.cost,
-          cell: ({ job }) => <Money amount={job.cost.final ?? job.cost.estimated} />,
-          end: true,
-          wide: true,
-        },
-      ]}
-    />
+    <>
+      <Anchor component={Link} href={`/jobs?pipeline=${pipeline.id}`} size="sm" underline="always">
+        Open in the list of jobs
+      </Anchor>
+      <DataTable<Row>
+        label="Jobs of the pipeline"
+        rows={rows}
+        rowKey={({ step, job }) => `${step.name} ${job.id}`}
+        columns={[
+          { title: WORDS.step, cell: (row) => row.step.name + (row.step.is_fan_out ? ` ${row.number}` : "") },
+          { title: WORDS.job, cell: ({ step, job }) => <JobLink step={step} job={job} /> },
+          { title: WORDS.status, cell: ({ job }) => <JobStanding job={job} />, tight: true },
+          { title: WORDS.duration, cell: ({ job }) => formatSeconds(secondsOf(job, now)), end: true, wide: true },
+          {
+            title: WORDS.cost,
+            cell: ({ job }) => <Money amount={job.cost.final ?? job.cost.estimated} />,
+            end: true,
+            wide: true,
+          },
+        ]}
+      />
+    </>
   );
 }
 

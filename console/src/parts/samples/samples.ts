@@ -1,27 +1,34 @@
 /** Requests as complete programs: install line, key from the environment, upload, wait, download, errors. */
 import type { Model } from "../../api/shapes";
 import { type Body, CHAT_DIALECTS, type ChatDialect } from "./chat_dialects";
-import { chatInJavaScript, generateInJavaScript } from "./javascript";
+import { chatInJavaScript, runInJavaScript } from "./javascript";
+import { pipelineInCommandLine, pipelineInPython } from "./pipelines";
 import { chatInPython, generateInPython } from "./python";
-import { generationCode, type Params } from "./request";
-import { chatInShell, generateInShell } from "./shell";
+import { generationCode, jobCode, type NameOf, type Params, pipelineCode } from "./request";
+import { chatInShell, runInShell } from "./shell";
 
 export type Samples = Record<string, string>;
 
-export function generationSamples(
-  origin: string,
-  model: Model,
-  params: Params,
-  nameOf?: (token: string) => string | undefined,
-): Samples {
+export function generationSamples(origin: string, model: Model, params: Params, nameOf?: NameOf): Samples {
   const code = generationCode(origin, model, params, nameOf);
-  return { curl: generateInShell(code), Python: generateInPython(code), JavaScript: generateInJavaScript(code) };
+  return { curl: runInShell(code), Python: generateInPython(code), JavaScript: runInJavaScript(code) };
+}
+
+/** `body`: steps and params. */
+export function pipelineSamples(origin: string, body: Params, nameOf?: NameOf): Samples {
+  const code = pipelineCode(origin, body, nameOf);
+  return {
+    curl: runInShell(code),
+    Python: pipelineInPython(code),
+    "Command line": pipelineInCommandLine(code),
+    JavaScript: runInJavaScript(code),
+  };
 }
 
 /** Programs that wait for a job and download its outputs. */
 export function jobSamples(origin: string, job: string): Samples {
-  const code = { origin, job, body: null, files: [] };
-  return { curl: generateInShell(code), Python: generateInPython(code), JavaScript: generateInJavaScript(code) };
+  const code = jobCode(origin, job);
+  return { curl: runInShell(code), Python: generateInPython(code), JavaScript: runInJavaScript(code) };
 }
 
 /** Samples by the title of a dialect that the server speaks for this model. */
