@@ -88,6 +88,7 @@ function PipelineFilter({ value, onChange }: PipelineFilterProps) {
       value={value}
       onChange={onChange}
       onDropdownOpen={() => setOpened(true)}
+      comboboxProps={{ width: 300, position: "bottom-start" }}
       searchable
       clearable
       clearButtonProps={{ "aria-label": "Any pipeline" }}

@@ -203,28 +203,23 @@ function StepTable({ pipeline }: { pipeline: Pipeline }) {
   );
   const now = useNow(pipeline.done ? null : 1000);
   return (
-    <>
-      <Anchor component={Link} href={`/jobs?pipeline=${pipeline.id}`} size="sm" underline="always">
-        Open in the list of jobs
-      </Anchor>
-      <DataTable<Row>
-        label="Jobs of the pipeline"
-        rows={rows}
-        rowKey={({ step, job }) => `${step.name} ${job.id}`}
-        columns={[
-          { title: WORDS.step, cell: (row) => row.step.name + (row.step.is_fan_out ? ` ${row.number}` : "") },
-          { title: WORDS.job, cell: ({ step, job }) => <JobLink step={step} job={job} /> },
-          { title: WORDS.status, cell: ({ job }) => <JobStanding job={job} />, tight: true },
-          { title: WORDS.duration, cell: ({ job }) => formatSeconds(secondsOf(job, now)), end: true, wide: true },
-          {
-            title: WORDS.cost,
-            cell: ({ job }) => <Money amount={job.cost.final ?? job.cost.estimated} />,
-            end: true,
-            wide: true,
-          },
-        ]}
-      />
-    </>
+    <DataTable<Row>
+      label="Jobs of the pipeline"
+      rows={rows}
+      rowKey={({ step, job }) => `${step.name} ${job.id}`}
+      columns={[
+        { title: WORDS.step, cell: (row) => row.step.name + (row.step.is_fan_out ? ` ${row.number}` : "") },
+        { title: WORDS.job, cell: ({ step, job }) => <JobLink step={step} job={job} /> },
+        { title: WORDS.status, cell: ({ job }) => <JobStanding job={job} />, tight: true },
+        { title: WORDS.duration, cell: ({ job }) => formatSeconds(secondsOf(job, now)), end: true, wide: true },
+        {
+          title: WORDS.cost,
+          cell: ({ job }) => <Money amount={job.cost.final ?? job.cost.estimated} />,
+          end: true,
+          wide: true,
+        },
+      ]}
+    />
   );
 }
 
@@ -265,6 +260,7 @@ function PipelineFacts({ pipeline }: { pipeline: Pipeline }) {
     <Facts
       facts={[
         [WORDS.id, <Identifier key="id" id={pipeline.id} />],
+        [WORDS.jobs, link(`/jobs?pipeline=${pipeline.id}`, "Open in the list of jobs")],
         [WORDS.template, template && link(addressOfTemplate(template, version), `${template} v${version}`)],
         ["Retry of", pipeline.retry_of && link(`/pipelines/${pipeline.retry_of}`, pipeline.retry_of)],
         [WORDS.clientRef, pipeline.client_ref && <span className="mono">{pipeline.client_ref}</span>],
