@@ -11,7 +11,7 @@ from pathlib import Path
 
 import av
 import pytest
-from chromium import SECONDS, Tab
+from chromium import SECONDS, OpenTab, Tab
 from console_stage import CHAT, FILM, MODEL, Theatre, picture
 from PIL import Image
 from playwright.sync_api import expect
@@ -185,8 +185,8 @@ PIPELINE = {
             "for_each": ["a", "b"],
             "params": {
                 "prompt": {"item": True},
-                "frame_images": [{"param": "picture"}],
-                "input_references": [{"step": "film", "output": "preview"}],
+                "video": {"step": "film"},
+                "input_references": [{"param": "picture"}],
                 "script": {"latency": 0},
             },
         },
@@ -197,16 +197,18 @@ PIPELINE = {
 
 @pytest.mark.parametrize("language", PROGRAMS)
 def test_a_pipeline_with_a_file_is_run_by_the_copied_code(
-    signed_in: Tab, theatre: Theatre, run: Run, tmp_path: Path, language: str
+    open_tab: OpenTab, theatre: Theatre, run: Run, tmp_path: Path, language: str
 ):
-    page, chosen = signed_in.page, picture(HARD_NAME)
-    signed_in.open("/pipelines/new")
-    page.get_by_role("textbox", name="Steps", exact=True).fill(json.dumps(PIPELINE))
-    page.get_by_role("textbox", name="Prompt").fill(HARD_PROMPT)
-    page.get_by_label("Picture file").set_input_files(chosen)
-    expect(page.get_by_label("Price")).to_contain_text("3 jobs")
-    signed_in.button("Show code").click()
-    code = copied(signed_in, language)
+    chosen = picture(HARD_NAME)
+    with open_tab(400, account=theatre.account) as found:  # while params are missing
+        page = found.page
+        found.open("/pipelines/new")
+        page.get_by_role("textbox", name="Steps", exact=True).fill(json.dumps(PIPELINE))
+        page.get_by_role("textbox", name="Prompt").fill(HARD_PROMPT)
+        page.get_by_label("Picture file").set_input_files(chosen)
+        expect(page.get_by_label("Price")).to_contain_text("3 jobs")
+        found.button("Show code").click()
+        code = copied(found, language)
     assert theatre.account not in code
     assert not re.search(r"file_[0-9a-z]{20}", code), "a token of an upload ends; the code uploads the file"
     (tmp_path / HARD_NAME).write_bytes(chosen["buffer"])

@@ -39,14 +39,11 @@ export function clientsOf(origin: string, models: Model[]): Client[] {
   ];
 }
 
-/** Return the model of a kind that needs nothing but a prompt, the best one first. */
+/** Return the first model of a kind. One that makes something needs no more than a prompt. */
 function first(models: Model[], kind: string): string {
-  const ofKind = models.filter((model) => model.kind === kind);
-  const simple = ofKind.filter(({ params }) =>
-    ((params.required ?? []) as string[]).every((name) => name === "prompt"),
-  );
-  const prompted = simple.filter(({ params }) => kind === "chat" || "prompt" in ((params.properties ?? {}) as object));
-  return firstOf(prompted)?.id ?? "";
+  const isSimple = ({ params: { properties, required } }: Model) =>
+    "prompt" in ((properties ?? {}) as object) && ((required ?? []) as string[]).every((name) => name === "prompt");
+  return firstOf(models.filter((model) => model.kind === kind && (kind === "chat" || isSimple(model))))?.id ?? "";
 }
 
 /** Join lines; what is not offered is left out. */

@@ -2,6 +2,7 @@
 import { Tabs, Text, Title } from "@mantine/core";
 import { useModels } from "../../api/queries";
 import { CodeBlock } from "../../parts/code_block";
+import { tabOf } from "../../parts/code_tabs";
 import { ErrorNotice } from "../../parts/error_notice";
 import { noteStep } from "../../parts/first_steps/progress";
 import { Page, PageLoading } from "../../parts/page";
@@ -16,16 +17,16 @@ export default function Connect() {
   return (
     <Page title={WORDS.connect} about="Programs for other services work here. One line changes: the address.">
       {models.error && <ErrorNotice error={models.error} onRetry={() => void models.refetch()} />}
-      <Tabs defaultValue={clients[0]?.title ?? null} keepMounted={false}>
+      <Tabs defaultValue={tabOf(clients[0]?.title ?? "")} keepMounted={false}>
         <Tabs.List aria-label="Clients">
           {clients.map(({ title }) => (
-            <Tabs.Tab key={title} value={title}>
+            <Tabs.Tab key={title} value={tabOf(title)}>
               {title}
             </Tabs.Tab>
           ))}
         </Tabs.List>
         {clients.map((client) => (
-          <Tabs.Panel key={client.title} value={client.title} pt="md">
+          <Tabs.Panel key={client.title} value={tabOf(client.title)} pt="md">
             <Uses client={client} />
           </Tabs.Panel>
         ))}
