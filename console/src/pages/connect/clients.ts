@@ -1,6 +1,7 @@
 /** Clients that work with this server unchanged, with the one line that changes in each. */
 import type { Model } from "../../api/shapes";
 import { firstOf } from "../../parts/model_order";
+import { ownedName } from "../../parts/samples/media_dialects";
 
 export interface Use {
   title: string;
@@ -49,11 +50,6 @@ function first(models: Model[], kind: string): string {
 /** Join lines; what is not offered is left out. */
 function lines(...all: (string | false)[]): string {
   return all.filter((each) => each !== false).join("\n");
-}
-
-/** Name a model as Replicate's and fal's clients take it. */
-export function ownedName(id: string): string {
-  return `penstock/${id.replaceAll(/[/:]/g, "--")}`;
 }
 
 const PYTHON_KEY = 'os.environ["PENSTOCK_API_KEY"]';

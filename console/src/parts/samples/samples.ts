@@ -2,6 +2,7 @@
 import type { Model } from "../../api/shapes";
 import { type Body, CHAT_DIALECTS, type ChatDialect } from "./chat_dialects";
 import { chatInJavaScript, runInJavaScript } from "./javascript";
+import { mediaSamples } from "./media_dialects";
 import { pipelineInCommandLine, pipelineInPython } from "./pipelines";
 import { chatInPython, generateInPython } from "./python";
 import { generationCode, jobCode, type NameOf, type Params, pipelineCode } from "./request";
@@ -12,6 +13,19 @@ export type Samples = Record<string, string>;
 export function generationSamples(origin: string, model: Model, params: Params, nameOf?: NameOf): Samples {
   const code = generationCode(origin, model, params, nameOf);
   return { curl: runInShell(code), Python: generateInPython(code), JavaScript: runInJavaScript(code) };
+}
+
+/** Samples by the title of a dialect: this server's own first. Others cannot upload files as it does. */
+export function generationDialects(
+  origin: string,
+  model: Model,
+  params: Params,
+  nameOf?: NameOf,
+): Record<string, Samples> {
+  const { files, body } = generationCode(origin, model, params, nameOf);
+  const own = { Penstock: generationSamples(origin, model, params, nameOf) };
+  const [first] = (body as { input: { params: Params }[] }).input;
+  return files.length || !first ? own : { ...own, ...mediaSamples(origin, model, first.params) };
 }
 
 /** `body`: steps and params. */
