@@ -40,6 +40,7 @@ from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
 from penstock.jobs.polling import Cadence, Polling
+from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
@@ -268,7 +269,9 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        services = self._make_services(exchange, outputs)
+        channels = ProgressChannels(exchange)
+        self._resources.push_async_callback(channels.close)
+        services = self._make_services(exchange, channels, outputs)
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
         metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
@@ -276,12 +279,13 @@ class Gateway:
         self._resources.push_async_callback(self.dispatch.stop)
         await self._join(Runner(services).run)
 
-    def _make_services(self, exchange: Exchange, outputs: ProcessPool) -> RunnerServices:
+    def _make_services(self, exchange: Exchange, channels: ProgressChannels, outputs: ProcessPool) -> RunnerServices:
         return RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
             polling=Polling(exchange, self.steady),
+            channels=channels,
             quarantine=Quarantine(steady=self.steady),
             collection=Collection(exchange, self.assets, outputs),
             inputs=self.inputs,

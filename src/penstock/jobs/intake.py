@@ -324,7 +324,7 @@ class Intake:
             retention=request.retention,
             client_ref=request.client_ref,
             metadata=request.metadata,
-            webhook=request.webhook and request.webhook.keep(check_url, submission.base_url),
+            webhook=request.webhook and request.webhook.keep(check_url, submission.base_url, submission.dialect),
             batch_id=new_id("batch") if len(inputs) > 1 else None,
         )
         now = self._clock()

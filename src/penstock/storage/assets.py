@@ -226,6 +226,14 @@ class Assets:
         )
         return _stream(result.stream(min_chunk_size=CHUNK))
 
+    async def read(self, asset: StoredAsset) -> bytes:
+        """Return all bytes of an asset that is known to be small."""
+        body = await self.open(asset, 0, asset.bytes)
+        if not isinstance(body, FileIO):
+            return b"".join([chunk async for chunk in body])
+        with body:
+            return await asyncio.to_thread(body.readall)
+
     async def presign(self, asset: StoredAsset, seconds: float) -> str | None:
         """Return a presigned S3 URL that is valid for so long; None for a folder."""
         bucket = self._storage.bucket

@@ -27,6 +27,8 @@ from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus
+from penstock.web.facades import fal, replicate
+from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -68,10 +70,10 @@ PAGES = (
 )
 
 FACADES: Mapping[str, Sequence[ModuleType]] = {
-    "images": (),
-    "videos": (),
-    "replicate": (),
-    "fal": (),
+    "images": (images,),
+    "videos": (videos,),
+    "replicate": replicate.PAGES,
+    "fal": fal.PAGES,
     "mcp": (),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
@@ -82,6 +84,9 @@ HOT: Mapping[Endpoint, ReadParams] = {
     jobs.get_job: jobs.read_wait,
     events.stream_job: events.read_last_event_id,
     events.feed: events.read_last_event_id,
+    images.generate: generations.read_no_params,
+    videos.create: generations.read_no_params,
+    videos.retrieve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 

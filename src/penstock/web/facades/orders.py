@@ -18,6 +18,7 @@ from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.request import Decoded
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
 from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
@@ -48,8 +49,14 @@ class MediaOrder:
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
     """Where the inputs stand in the caller's body, such as `input.`."""
+    outer: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The caller's names of `fields`, where they differ: `{"webhook.url": "webhook"}`."""
+    dialect: str = ""
+    """The dialect of the messages to the webhook."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
+    retry_seconds: float = RETRY_SHIELD_SECONDS
+    """How long ago the request that it repeats may have been accepted."""
 
 
 def model_id(name: str) -> str:
@@ -74,23 +81,29 @@ async def place(caller: Caller, order: MediaOrder) -> Receipt:
     try:
         receipt = await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix) from None
+        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
     assert isinstance(receipt, Receipt)  # noqa: S101  a façade has no dry run
     request.scope["extensions"][CYCLE].release()
     return receipt
 
 
+def mark_of(caller: Caller, sent: Any) -> bytes:
+    """Return the digest by which a repetition of what was sent is recognised."""
+    return hashlib.sha256(msgspec.json.encode([caller.request.url.path, sent], order="sorted")).digest()
+
+
 def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> SubmittedRequest:
     request = caller.request
-    mark = msgspec.json.encode([request.url.path, order.sent], order="sorted")
     return SubmittedRequest(
-        decoded=Decoded(body, hashlib.sha256(mark).digest()),
+        decoded=Decoded(body, mark_of(caller, order.sent)),
         path_model=None,
         key=caller.key,
         request_id=request_id_of(request),
         idempotency_key=idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
+        retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
         base_url=base_url(request),
+        dialect=order.dialect,
     )
 
 

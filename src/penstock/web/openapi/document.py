@@ -94,9 +94,9 @@ def _keys_of(path: str) -> tuple[str, ...]:
 
 def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
-    from penstock.web.openapi import admin_schemas, schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, openai_schemas, schemas  # noqa: PLC0415
 
-    every = {**vars(schemas), **vars(admin_schemas)}.values()
+    every = {**vars(schemas), **vars(admin_schemas), **vars(openai_schemas)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()

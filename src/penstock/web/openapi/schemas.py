@@ -407,7 +407,7 @@ class TokenCount(Shape):
 
 
 class ChatModel(Shape):
-    """A chat or embedding model, as the clients of OpenAI and of Anthropic know it."""
+    """A model, as the clients of OpenAI and of Anthropic know it."""
 
     id: str
     object: Literal["model"]
@@ -418,14 +418,15 @@ class ChatModel(Shape):
     lifecycle: Literal["active"]
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
-    kind: Literal["chat", "embedding", "speech", "transcription"] = Field(
+    kind: Literal["chat", "embedding", "speech", "transcription", "image", "video"] = Field(
         description="`embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; "
-        "`transcription`: by `/llm/audio/transcriptions`"
+        "`transcription`: by `/llm/audio/transcriptions`; `image` and `video`, only below `/v1`: by "
+        "`/v1/images/generations` and `/v1/videos`"
     )
 
 
 class ChatModelList(Shape):
-    """Every chat and embedding model that this key may use."""
+    """Every such model that this key may use."""
 
     object: Literal["list"]
     data: list[ChatModel]

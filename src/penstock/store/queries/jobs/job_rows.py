@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, or_, select, union_all, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
@@ -248,6 +248,38 @@ def page(
         rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
         found += [event_rows.decode_job(row.document) for row in rows]
     return found if len(states) == 1 else sorted(found, key=attrgetter("id"), reverse=True)[:limit]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """A page of the jobs of some models."""
+
+    models: Sequence[str]
+    after: str | None
+    limit: int
+    oldest_first: bool = False
+
+
+def page_of_models(connection: Connection, account_id: str, page: ModelPage, now: float) -> list[Job]:
+    """Return a page of an account's jobs of some models. Each model's part comes from an index."""
+    if not page.models:
+        return []
+
+    def order(column: ColumnElement[str]) -> ColumnElement[str]:
+        return column.asc() if page.oldest_first else column.desc()
+
+    parts: list[Select[tuple[str, bytes]]] = []
+    for model in page.models:
+        query = select(jobs.c.id, jobs.c.document).where(
+            jobs.c.account_id == account_id, jobs.c.model == model, jobs.c.removed.is_(None)
+        )
+        query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
+        if page.after is not None:
+            query = query.where(jobs.c.id > page.after if page.oldest_first else jobs.c.id < page.after)
+        parts.append(select(query.order_by(order(jobs.c.id)).limit(page.limit).subquery()))
+    every = union_all(*parts).subquery()
+    rows = connection.execute(select(every.c.document).order_by(order(every.c.id)).limit(page.limit))
+    return [event_rows.decode_job(row.document) for row in rows]
 
 
 def choose(connection: Connection, account_id: str, filters: Mapping[str, Any], job_ids: Sequence[str]) -> list[Job]:
