@@ -80,6 +80,8 @@ def test_it_is_looked_after_later(shell, tmp_path):
     assert f"penstock pipeline retry {failed['id']}" in refused.stderr
     assert shell.json("pipeline list --limit 1")[0]["id"] == failed["id"]
     assert failed["id"] in shell("pipeline list").stdout
+    listed = shell.json(f"jobs list --pipeline {failed['id']} --status succeeded")
+    assert [job["id"] for job in listed] == failed["steps"][0]["job_ids"]
     shown = shell(f"pipeline show {failed['id']}").stdout
     assert "param prompt: a red fox" in shown
     assert shell.json(f"pipeline show {failed['id']}")["status"] == "failed"
