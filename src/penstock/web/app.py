@@ -27,6 +27,7 @@ from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus
+from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -72,7 +73,7 @@ FACADES: Mapping[str, Sequence[ModuleType]] = {
     "videos": (),
     "replicate": (),
     "fal": (),
-    "mcp": (),
+    "mcp": (mcp_routes,),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
 
@@ -82,6 +83,7 @@ HOT: Mapping[Endpoint, ReadParams] = {
     jobs.get_job: jobs.read_wait,
     events.stream_job: events.read_last_event_id,
     events.feed: events.read_last_event_id,
+    mcp_routes.serve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 

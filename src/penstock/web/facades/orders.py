@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
+from penstock.jobs.intake import Forecast
 from penstock.jobs.request import Decoded
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
@@ -48,6 +49,8 @@ class Order:
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
     """Where the inputs stand in the caller's body, such as `input.`."""
+    idempotency_key: str | None = None
+    """The key that the body names, before that of the header."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
 
@@ -59,9 +62,23 @@ def model_id(name: str) -> str:
 
 async def place(caller: Caller, order: Order) -> Receipt:
     """Accept the jobs of an order, or return those of the order that it repeats."""
-    gateway, request = caller.gateway, caller.request
-    if gateway.draining:
+    if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
+    receipt = await _accept(caller, order)
+    assert isinstance(receipt, Receipt)  # noqa: S101  it is no dry run
+    caller.request.scope["extensions"][CYCLE].release()
+    return receipt
+
+
+async def forecast(caller: Caller, order: Order) -> Forecast:
+    """Check and price an order without accepting it."""
+    found = await _accept(caller, replace(order, fields={**order.fields, "dry_run": True}))
+    assert isinstance(found, Forecast)  # noqa: S101  it is a dry run
+    return found
+
+
+async def _accept(caller: Caller, order: Order) -> Receipt | Forecast:
+    gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
     model = gateway.offers.get(order.model, caller.key.allows_model).model
@@ -72,12 +89,9 @@ async def place(caller: Caller, order: Order) -> Receipt:
         params, number = {**params, COUNT: number}, 1
     body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
     try:
-        receipt = await gateway.intake.accept(_submit(caller, body, order))
+        return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
         raise in_callers_terms(error, given.names, order.prefix) from None
-    assert isinstance(receipt, Receipt)  # noqa: S101  a façade has no dry run
-    request.scope["extensions"][CYCLE].release()
-    return receipt
 
 
 def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequest:
@@ -88,7 +102,7 @@ def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequ
         path_model=None,
         key=caller.key,
         request_id=request_id_of(request),
-        idempotency_key=idempotency_key(request),
+        idempotency_key=order.idempotency_key or idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
         base_url=base_url(request),
     )
