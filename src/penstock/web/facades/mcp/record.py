@@ -10,7 +10,6 @@ from penstock.domain.jobs import Job, State, poll_after_ms
 from penstock.domain.money import format_usd
 from penstock.errors import PenstockError
 from penstock.jobs.intake import Forecast
-
 from penstock.jobs.records import JobRecord, OutputShape, RecordBuilder
 
 LINKED_SINCE: Final = "2025-06-18"
