@@ -49,6 +49,7 @@ async def follow(exchange: "Exchange", job: Job) -> AsyncIterator[bytes]:
     gateway = call.caller.gateway
     loop = asyncio.get_running_loop()
     deadline, reported = loop.time() + call.wait_seconds, -1.0
+    yield HEARTBEAT  # the response begins now
     with gateway.database.signals.listen(job.id) as subscription:
         while True:
             pause = HEARTBEAT_SECONDS
