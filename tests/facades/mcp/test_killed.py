@@ -57,7 +57,7 @@ class Machine:
         words = (PENSTOCK, "key", "create", "--json", "--name", "test")
         process = await asyncio.create_subprocess_exec(*words, env=self.environ, stdout=PIPE)
         output, _ = await process.communicate()
-        return json.loads(output)["secret"]
+        return json.loads(output)["key"]
 
     async def jobs(self, key: str) -> list[dict[str, Any]]:
         headers = {"authorization": f"Bearer {key}"}
