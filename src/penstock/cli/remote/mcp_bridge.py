@@ -38,7 +38,9 @@ async def serve(address: Address, source: BinaryIO, sink: BinaryIO) -> None:
         loop.call_soon_threadsafe(lines.put_nowait, b"")
 
     threading.Thread(target=read, daemon=True).start()
-    options = client_options(address) | {"timeout": httpx2.Timeout(address.timeout, read=READ_SECONDS, pool=None)}
+    options: dict[str, Any] = client_options(address) | {
+        "timeout": httpx2.Timeout(address.timeout, read=READ_SECONDS, pool=None)
+    }
     async with httpx2.AsyncClient(**options) as http, asyncio.TaskGroup() as tasks:
         bridge = Bridge(http, f"{address.base_url}/mcp", sink, tasks)
         while line := await lines.get():

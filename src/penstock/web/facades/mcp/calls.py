@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from penstock.catalog.params import unknown_name
+from penstock.catalog.params import as_object, unknown_name
 from penstock.domain.api_keys import Scope
 from penstock.domain.files import FileKind, StoredAsset
 from penstock.domain.ids import timestamp
@@ -30,7 +30,7 @@ class UnknownTool(Exception):
 
 
 @dataclass(slots=True)
-class Call:
+class AgentCall:
     """One call of a tool by a caller."""
 
     caller: Caller
@@ -204,14 +204,14 @@ class Call:
         )
 
 
-CALLS: Final[Mapping[str, Callable[[Call, Any], Awaitable[dict[str, Any]]]]] = {
-    "list_models": Call.list_models,
-    "describe_model": Call.describe_model,
-    "estimate": Call.estimate,
-    "job_status": Call.job_status,
-    "cancel": Call.cancel,
-    "get_asset": Call.get_asset,
-    "upload": Call.upload,
+CALLS: Final[Mapping[str, Callable[[AgentCall, Any], Awaitable[dict[str, Any]]]]] = {
+    "list_models": AgentCall.list_models,
+    "describe_model": AgentCall.describe_model,
+    "estimate": AgentCall.estimate,
+    "job_status": AgentCall.job_status,
+    "cancel": AgentCall.cancel,
+    "get_asset": AgentCall.get_asset,
+    "upload": AgentCall.upload,
 }
 
 
@@ -222,7 +222,7 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 def _plain(value: Any) -> Any:
     """Return plain values, with dataclasses as objects."""
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: _plain(each) for name, each in as_object(value).items()}
     if isinstance(value, list):
-        return [_plain(each) for each in value]
+        return [_plain(each) for each in cast("list[Any]", value)]
     return asdict(value) if hasattr(value, "__dataclass_fields__") else value

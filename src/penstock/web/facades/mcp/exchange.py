@@ -27,11 +27,13 @@ from mcp_types import version as versions
 from pydantic import Field
 
 from penstock import __version__
+from penstock.catalog.params import as_object
 from penstock.errors import PenstockError
 from penstock.web.auth import Caller
 from penstock.web.facades import orders
 from penstock.web.facades.mcp import record
-from penstock.web.facades.mcp.calls import Call, UnknownTool
+from penstock.web.facades.mcp.calls import AgentCall, UnknownTool
+from penstock.web.facades.mcp.record import RefusedMessage
 from penstock.web.facades.mcp.tools import describe_tools
 
 TASKS: Final = "io.modelcontextprotocol/tasks"
@@ -75,7 +77,7 @@ class _Dispatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ToolExchange:
     """A request that can be answered, perhaps more than once: now, and when its job is done."""
 
     id: str | int
@@ -83,12 +85,12 @@ class Exchange:
     params: Mapping[str, Any]
     connection: Connection
     is_modern: bool
-    call: Call
+    call: AgentCall
 
     @property
     def progress_token(self) -> str | int | None:
         """Return the client's name for reports of progress."""
-        token = _meta(self.params).get("progressToken")
+        token = as_object(self.params.get("_meta")).get("progressToken")
         return token if isinstance(token, str | int) and not isinstance(token, bool) else None
 
     async def answer(self) -> tuple[int, dict[str, Any]]:
@@ -112,29 +114,33 @@ class Exchange:
         return 200, {"jsonrpc": "2.0", "id": self.id, "result": result}
 
 
-def open_exchange(caller: Caller, body: Mapping[str, Any]) -> Exchange | tuple[int, dict[str, Any]]:
-    """Return the exchange of a request, or the status and body of its refusal."""
+def open_exchange(caller: Caller, body: Mapping[str, Any]) -> ToolExchange | RefusedMessage:
+    """Return the exchange of a request, or its refusal."""
     request_id, params = body.get("id"), body.get("params", {})
     try:
         mcp_types.JSONRPCRequest.model_validate(body)
     except ValueError:
         message = "The body should be one JSON-RPC 2.0 request or notification: `jsonrpc`, `id`, `method`, `params`."
-        return 400, write_error(None, mcp_types.INVALID_REQUEST, message)
+        return RefusedMessage(400, write_error(None, mcp_types.INVALID_REQUEST, message))
     assert isinstance(request_id, str | int)  # noqa: S101  just validated
     headers = caller.request.headers
     version = headers.get("mcp-protocol-version")
     if version is None or version in versions.HANDSHAKE_PROTOCOL_VERSIONS:
         connection = Connection.from_envelope(version or "2025-03-26", None, None)
-        return Exchange(request_id, body["method"], params or {}, connection, is_modern=False, call=Call(caller))
+        return ToolExchange(
+            request_id, body["method"], params or {}, connection, is_modern=False, call=AgentCall(caller)
+        )
     if (twice := find_duplicated_routing_header(headers.items())) is not None:
-        return 400, write_error(request_id, mcp_types.HEADER_MISMATCH, f"{twice} header appears more than once")
+        return RefusedMessage(
+            400, write_error(request_id, mcp_types.HEADER_MISMATCH, f"{twice} header appears more than once")
+        )
     found = classify_inbound_request(body, headers=dict(headers))
     if isinstance(found, InboundLadderRejection):
         status = ERROR_CODE_HTTP_STATUS.get(found.code, 200)
-        return status, write_error(request_id, found.code, found.message, found.data)
+        return RefusedMessage(status, write_error(request_id, found.code, found.message, found.data))
     connection = Connection.from_envelope(found.protocol_version, found.client_info, found.client_capabilities)
-    call = Call(caller, takes_tasks=_takes_tasks(found.client_capabilities))
-    return Exchange(request_id, body["method"], params or {}, connection, is_modern=True, call=call)
+    call = AgentCall(caller, takes_tasks=_takes_tasks(found.client_capabilities))
+    return ToolExchange(request_id, body["method"], params or {}, connection, is_modern=True, call=call)
 
 
 def write_error(request_id: str | int | None, code: int, message: str, data: Any = None) -> dict[str, Any]:
@@ -143,20 +149,14 @@ def write_error(request_id: str | int | None, code: int, message: str, data: Any
     return {"jsonrpc": "2.0", "id": request_id, "error": error}
 
 
-def _meta(params: Mapping[str, Any]) -> Mapping[str, Any]:
-    meta = params.get("_meta")
-    return meta if isinstance(meta, Mapping) else {}
-
-
 def _takes_tasks(capabilities: Any) -> bool:
-    extensions = capabilities.get("extensions") if isinstance(capabilities, Mapping) else None
-    return isinstance(extensions, Mapping) and TASKS in extensions
+    return TASKS in as_object(as_object(capabilities).get("extensions"))
 
 
 # -- methods
 
 
-async def _list_tools(context: Context, params: mcp_types.PaginatedRequestParams | None) -> dict[str, Any]:
+async def _list_tools(context: Context, params: mcp_types.PaginatedRequestParams) -> dict[str, Any]:
     del params
     caller = _call(context).caller
     found = describe_tools(caller.gateway.offers, caller.key)
@@ -201,13 +201,13 @@ async def _update_task(context: Context, params: TaskParams) -> dict[str, Any]:
     return {"resultType": "complete"}
 
 
-def _call(context: Context) -> Call:
+def _call(context: Context) -> AgentCall:
     call = context.request
-    assert isinstance(call, Call)  # noqa: S101  every exchange has one
+    assert isinstance(call, AgentCall)  # noqa: S101  every exchange has one
     return call
 
 
-def _call_about_task(context: Context) -> Call:
+def _call_about_task(context: Context) -> AgentCall:
     if context.protocol_version not in versions.MODERN_PROTOCOL_VERSIONS:
         raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", context.method)
     return _call(context)
@@ -223,11 +223,11 @@ def _make_server() -> Server[Any]:
         version=__version__,
         title="Penstock",
         instructions=INSTRUCTIONS,
-        on_list_tools=_list_tools,
-        on_call_tool=_call_tool,
     )
     server.middleware.clear()  # its spans: the gateway has its own
     server.extensions[TASKS] = {}
+    server.add_request_handler("tools/list", mcp_types.PaginatedRequestParams, _list_tools)
+    server.add_request_handler("tools/call", mcp_types.CallToolRequestParams, _call_tool)
     server.add_request_handler("tasks/get", TaskParams, _get_task)
     server.add_request_handler("tasks/cancel", TaskParams, _cancel_task)
     server.add_request_handler("tasks/update", TaskParams, _update_task)

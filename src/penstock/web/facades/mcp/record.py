@@ -1,6 +1,7 @@
 """Jobs as agents read them: results of tools, and tasks."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -24,6 +25,14 @@ FACTS: Final = (
 )  # fmt: skip
 TASK_STATES: Final = {State.CANCELED: "cancelled"}
 """Task states of finished jobs that differ from `completed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMessage:
+    """A message that is not taken: the HTTP status and the JSON-RPC error."""
+
+    status: int
+    body: dict[str, Any]
 
 
 def describe_job(job: Job, scribe: RecordBuilder) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from penstock.errors import (
     UnsupportedMediaType,
 )
 from penstock.web.auth import gateway_of, identify, signed_in
+from penstock.web.facades.mcp.record import RefusedMessage
 from penstock.web.facades.mcp.waiting import WaitingResponse
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import REQUEST_ID, Json
@@ -89,8 +90,8 @@ async def serve(request: Request) -> Response:
         raise InvalidRequest("The body is no JSON-RPC 2.0 message: it has neither `method` nor `id`.", param="method")
     library = _load() if _is_loaded() else await asyncio.to_thread(_load)
     exchange = library.open_exchange(caller, body)
-    if isinstance(exchange, tuple):
-        return Json(exchange[1], exchange[0])
+    if isinstance(exchange, RefusedMessage):
+        return Json(exchange.body, exchange.status)
     status, answer = await exchange.answer()
     call = exchange.call
     takes_events = "text/event-stream" in request.headers.get("accept", "")

@@ -15,7 +15,7 @@ from penstock.store.queries.jobs import job_rows
 from penstock.web.api.events import STREAM_HEADERS, still_admitted, stream_place
 
 if TYPE_CHECKING:  # takes long to load
-    from penstock.web.facades.mcp.exchange import Exchange
+    from penstock.web.facades.mcp.exchange import ToolExchange
 
 HEARTBEAT_SECONDS: Final = 15.0
 HEARTBEAT: Final = b": waiting\n\n"
@@ -27,7 +27,7 @@ class WaitingResponse(StreamingResponse):
 
     media_type = "text/event-stream"
 
-    def __init__(self, exchange: "Exchange", job: Job, at_once: Response) -> None:
+    def __init__(self, exchange: "ToolExchange", job: Job, at_once: Response) -> None:
         super().__init__(follow(exchange, job), headers=STREAM_HEADERS)
         self._caller = exchange.call.caller
         self._at_once = at_once
@@ -43,7 +43,7 @@ class WaitingResponse(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-async def follow(exchange: "Exchange", job: Job) -> AsyncIterator[bytes]:
+async def follow(exchange: "ToolExchange", job: Job) -> AsyncIterator[bytes]:
     """Yield progress while the job is open, then the answer. A client that leaves does not stop the job."""
     call = exchange.call
     gateway = call.caller.gateway
@@ -70,7 +70,7 @@ async def follow(exchange: "Exchange", job: Job) -> AsyncIterator[bytes]:
     yield _write(await exchange.finish(job.id))
 
 
-def _progress(exchange: "Exchange", job: Job) -> dict[str, Any]:
+def _progress(exchange: "ToolExchange", job: Job) -> dict[str, Any]:
     params = {
         "progressToken": exchange.progress_token,
         "progress": job.progress,
