@@ -187,10 +187,10 @@ def _parameters(operation: Operation, shapes: "Shapes") -> str:
 
 def _request(request: Schema, shapes: "Shapes") -> str:
     """One model's body: its params, then what may stand beside them."""
-    fields: Schema = request["properties"]
+    fields: Schema = request.get("properties", {})
     if "items" not in fields.get("input", {}):  # not a generation
-        example = code(json.dumps(request["example"], indent=2))
-        return f"<details><summary>Body</summary>{shapes.table(request)}<h4>example</h4>{example}</details>"
+        example = f"<h4>example</h4>{code(json.dumps(request['example'], indent=2))}" if "example" in request else ""
+        return f"<details><summary>Body</summary>{shapes.table(request)}{example}</details>"
     params = fields["input"]["items"]["properties"]["params"]
     model = escape(str(fields["model"]["const"]))
     beside = {name: field for name, field in fields.items() if name not in ("model", "input")}
