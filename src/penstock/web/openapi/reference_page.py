@@ -190,7 +190,8 @@ def _request(request: Schema, shapes: "Shapes") -> str:
     fields: Schema = request.get("properties", {})
     if "items" not in fields.get("input", {}):  # not a generation
         example = f"<h4>example</h4>{code(json.dumps(request['example'], indent=2))}" if "example" in request else ""
-        return f"<details><summary>Body</summary>{shapes.table(request)}{example}</details>"
+        shape = shapes.table(request) if fields else shapes.word(request)
+        return f"<details><summary>Body</summary>{shape}{example}</details>"
     params = fields["input"]["items"]["properties"]["params"]
     model = escape(str(fields["model"]["const"]))
     beside = {name: field for name, field in fields.items() if name not in ("model", "input")}
@@ -295,7 +296,8 @@ class Shapes:
             return " or ".join(dict.fromkeys(self.word(form) for form in forms if form.get("type") != "null"))
         if field.get("type") == "array":
             return f"array of {self.word(field.get('items', {}))}{_bounds(field, 'Items')}"
-        return escape(field.get("format", field.get("type", "any"))) + _bounds(field)
+        kind = field.get("format", field.get("type", "any"))
+        return escape(kind if isinstance(kind, str) else " or ".join(kind)) + _bounds(field)
 
 
 def _bounds(field: Schema, what: str = "") -> str:
