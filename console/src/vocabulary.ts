@@ -16,6 +16,7 @@ export const WORDS = {
   clientRef: "Client ref",
   code: "Code",
   compare: "Compare",
+  connect: "Connect",
   cost: "Cost",
   created: "Created",
   createOne: "Create one",

@@ -87,7 +87,7 @@ async def call_clients(stage: Stage, key: str, receipts: Receipts, out: Console)
 def _tell(name: str, output: str, problem: str, out: Console) -> bool:
     with suppress(ValueError, IndexError):
         said = json.loads(output.strip().splitlines()[-1])
-        out.print(f"  [green]✓[/] {said['client']:<22} {said['did']:<44} [dim]{said['changed']}[/]")
+        out.print(f"  [green]✓[/] {said['client']:<22} {said['did']:<44} [dim]{said['changed']}[/]", soft_wrap=True)
         return True
     out.print(f"  [red]✗[/] {name}: {problem[-600:] or output[-600:]}")
     return False

@@ -157,6 +157,7 @@ class AsyncClient:
         model: str | None = None,
         client_ref: str | None = None,
         batch: str | None = None,
+        pipeline: str | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         limit: int | None = None,
@@ -171,6 +172,7 @@ class AsyncClient:
             "model": model,
             "client_ref": client_ref,
             "batch": batch,
+            "pipeline": pipeline,
             "created_after": created_after,
             "created_before": created_before,
         }

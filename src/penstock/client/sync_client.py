@@ -155,6 +155,7 @@ class Client:
         model: str | None = None,
         client_ref: str | None = None,
         batch: str | None = None,
+        pipeline: str | None = None,
         created_after: datetime | str | None = None,
         created_before: datetime | str | None = None,
         limit: int | None = None,
@@ -169,6 +170,7 @@ class Client:
             "model": model,
             "client_ref": client_ref,
             "batch": batch,
+            "pipeline": pipeline,
             "created_after": created_after,
             "created_before": created_before,
         }

@@ -155,6 +155,8 @@ class Parent:
     """Empty while the earlier job is not done."""
     output: int | str = "primary"
     """The output's number or role."""
+    declared: str | None = None
+    """The type that the caller says it has. It is compared when the output is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,13 +13,12 @@ from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
 from penstock.domain.files import (
-    CONTENT_TYPES,
     MAX_BYTES,
-    MESH_TYPES,
     FileKind,
     ImageFacts,
     InputFacts,
     StoredFile,
+    contradiction,
     sniff_kind,
 )
 from penstock.domain.ids import new_id
@@ -43,19 +42,6 @@ INSPECTORS: Final[Mapping[FileKind, Callable[..., InputFacts | ImageFacts]]] = {
     "video": inspect_film,
     "audio": inspect_sound,
     "3d": inspect_mesh,
-}
-TYPE_NAMES: Final = {
-    "jpg": "image/jpeg",
-    **CONTENT_TYPES,
-    "mp4": "video/mp4",
-    "mov": "video/quicktime",
-    "webm": "video/webm",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "flac": "audio/flac",
-    "ogg": "audio/ogg",
-    "m4a": "audio/mp4",
-    **MESH_TYPES,
 }
 
 
@@ -219,13 +205,6 @@ def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:
     allowed = " or ".join(NAMES[kind] for kind in kinds)
     got = "of an unknown type" if found is None else f"a {NAMES[found]}"
     raise FileUnreadable(f"The file is {got}; allowed here: {allowed}.")
-
-
-def contradiction(file: StoredFile, declared: str | None) -> str | None:
-    """Return the problem if the declared type differs from the content, or None."""
-    if declared in (None, file.kind) or TYPE_NAMES.get(declared) == file.content_type:
-        return None
-    return f'`type` says "{declared}", but the bytes are {file.content_type}.'
 
 
 def is_data_uri(url: Any) -> bool:

@@ -31,6 +31,8 @@ router = APIRouter(include_in_schema=False)
 REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
+METRICS_KEY = {"type": "http", "scheme": "bearer", "description": "`server.metrics_key`"}
+SCHEMES = {"key": KEY, "admin_key": ADMIN_KEY, "metrics_key": METRICS_KEY}
 MAX_DOCUMENTS = 32
 """Number of cached documents for keys that may use some models only."""
 
@@ -75,21 +77,23 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     found["paths"] |= describe_doors()
     schemas = _response_shapes()
-    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
+    found["components"] = {"schemas": schemas, "securitySchemes": SCHEMES}
     for path, methods in found["paths"].items():
         for operation in methods.values():
             if _is_default(operation["responses"].get("422")):
                 del operation["responses"]["422"]
             if "401" in operation["responses"]:
-                operation["security"] = [{name: []} for name in _keys_of(path)]
+                operation["security"] = [{name: []} if name else {} for name in _keys_of(path)]
     _add_requests(schemas, offers)
     return found
 
 
 def _keys_of(path: str) -> tuple[str, ...]:
-    """Return the names of the keys that open a path."""
+    """Return the names of the keys that open a path. An empty name stands for callers without a key."""
     if path == "/api/v1/key":
         return ("key", "admin_key")
+    if path == "/metrics":
+        return ("", "metrics_key", "admin_key")
     return ("admin_key",) if path.startswith("/admin/") else ("key",)
 
 
