@@ -95,6 +95,19 @@ async def test_a_resumable_upload_waits_on_the_disk_and_ends_in_the_bucket(start
     assert (await server.client.get(f"/api/v1/files/{token}/content")).content == data
 
 
+async def test_a_signed_model_is_verified_in_the_bucket_and_leaves_with_its_sidecar(start, s3):
+    server = await start(f'{SIMULATOR}[provenance]\nresults = "signed"\n', IN_BUCKET)
+    job = await server.generate(MODEL, script={})
+    report = (await server.client.post("/api/v1/verify", json={"job": job["id"]})).json()
+    assert (report["verdict"], report["generation"]["job_id"]) == ("signed_here", job["id"])
+    assert (await server.client.get(job["outputs"][0]["sidecar_url"])).status_code == 200
+    assert [key for key in s3.list_keys() if key.endswith("-model.glb.jws")]
+    assert on_disk(server) == []
+    assert (await server.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204
+    while any("/assets/" in key for key in s3.list_keys()):
+        await server.gateway.upkeep.sweep()
+
+
 async def test_outputs_and_files_lie_in_the_bucket_and_nowhere_else(start, s3):
     server = await start(SIMULATOR, IN_BUCKET)
     token = await upload(server)

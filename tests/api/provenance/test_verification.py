@@ -10,8 +10,8 @@ from conftest import MODEL, VIDEO, Server
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from reading_manifests import SIGNED, download, primary, verify
-from signers import make_signer, sign_file
+from reading_manifests import SIGNED, download, primary, read_manifest, verify
+from signers import MAKERS, make_signer, sign_file
 from small_media import model, picture
 
 PICTURE = "sim_text_to_image"
@@ -99,6 +99,26 @@ async def test_another_signer_is_named_and_trusted_only_if_the_operator_trusts_i
     (tmp_path / "roots.pem").write_text(acme.root)
     report = await verify(await start(SIGNED + 'trust = "roots.pem"\n'), signed)
     assert (report["verdict"], report["is_trusted"]) == ("signed_elsewhere", True)
+
+
+@pytest.mark.parametrize("algorithm", MAKERS)
+async def test_results_are_signed_with_the_certificate_of_the_settings(start, tmp_path, algorithm):
+    acme = make_signer("Acme Studio", algorithm)
+    (tmp_path / "chain.pem").write_text(acme.chain)
+    (tmp_path / "key.pem").write_text(acme.key)
+    server = await start(SIGNED + 'certificate = "chain.pem"\nprivate_key = "key.pem"\n')
+    drawn = await server.generate(PICTURE, script={}, prompt="a gem")
+    formed = await server.generate(MODEL, script={})
+    assert (primary(drawn)["provenance"], primary(formed)["provenance"]) == ("c2pa", "sidecar")
+    data = await download(server, primary(drawn))
+    assert read_manifest(server, "image/png", data)["signature_info"]["common_name"] == "Acme Studio"
+    reports = [
+        await verify(server, data),
+        (await server.client.post("/api/v1/verify", json={"job": formed["id"]})).json(),
+    ]
+    for report in reports:
+        assert (report["verdict"], report["is_trusted"], report["problems"]) == ("signed_here", True, [])
+        assert report["signer"]["name"] == "Acme Studio"
 
 
 async def test_a_signer_that_only_has_our_name_is_not_us(server):
