@@ -1,8 +1,8 @@
 """Events: a replayable stream per job, and the feed of an account as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -68,8 +68,8 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
 
     if job.done and after and not (await read(after)).events:
         return Response(status_code=204)
-    is_gone = partial(_is_gone, caller, job_id)
-    return EventStream(caller, stream_lines(caller, job_id, read, after, tuple(ENDINGS.values()), is_gone))
+    gone = partial(is_gone, caller, job_id)
+    return EventStream(caller, stream_lines(caller, job_id, read, after, tuple(ENDINGS.values()), gone))
 
 
 @router.get(
@@ -138,13 +138,19 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Send the stream, or raise if there are too many."""
-        gateway = self._caller.gateway
-        ticket = await gateway.admission.open_stream(self._caller.key)
-        try:
-            with _counted(self._caller):
-                await super().__call__(scope, receive, send)
-        finally:
-            ticket.settle(0, 0)
+        async with stream_place(self._caller):
+            await super().__call__(scope, receive, send)
+
+
+@asynccontextmanager
+async def stream_place(caller: Caller) -> AsyncGenerator[None]:
+    """Count one open stream of the caller while the block lasts. Raise if there are too many."""
+    ticket = await caller.gateway.admission.open_stream(caller.key)
+    try:
+        with _counted(caller):
+            yield
+    finally:
+        ticket.settle(0, 0)
 
 
 @contextmanager
@@ -172,14 +178,18 @@ async def stream_lines(
     read: Read,
     after: int,
     endings: Collection[str] = (),
-    is_gone: Callable[[], Awaitable[bool]] | None = None,
+    gone: Callable[[], Awaitable[bool]] | None = None,
+    frame: Callable[[Event, RecordBuilder], bytes] | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield events as they are committed. It subscribes before it reads, so that no event is missed."""
+    """Yield events as they are committed. It subscribes before it reads, so that no event is missed.
+
+    `frame` writes one event, if it is not to be as our own streams have it.
+    """
     gateway = caller.gateway
     woken = False
     with gateway.database.signals.listen(topic) as subscription:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
-        while not gateway.draining and await _still_admitted(caller):
+        while not gateway.draining and await still_admitted(caller):
             try:
                 events, is_all = await read(after)
             except StoreUnavailable:  # the log keeps what is missed meanwhile
@@ -187,18 +197,18 @@ async def stream_lines(
                 await asyncio.sleep(STORE_RETRY_SECONDS)
                 continue
             for event in events:
-                yield _frame(event, caller.scribe)
+                yield (frame or _frame)(event, caller.scribe)
                 after = event.position
             if events and events[-1].type in endings:
                 return
-            if is_gone is not None and woken and not events and await is_gone():
+            if gone is not None and woken and not events and await gone():
                 return
             woken = not is_all or await subscription.wait(HEARTBEAT_SECONDS)
             if not woken:
                 yield b": heartbeat\n\n"
 
 
-async def _is_gone(caller: Caller, job_id: str) -> bool:
+async def is_gone(caller: Caller, job_id: str) -> bool:
     """Return whether the job was deleted, and its last events with it."""
     try:
         await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)
@@ -209,7 +219,7 @@ async def _is_gone(caller: Caller, job_id: str) -> bool:
     return False
 
 
-async def _still_admitted(caller: Caller) -> bool:
+async def still_admitted(caller: Caller) -> bool:
     """Return whether the key is still valid."""
     try:
         await admit(caller.request, Scope.READ)
