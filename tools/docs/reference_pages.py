@@ -132,7 +132,9 @@ async def read_document() -> dict[str, Any]:
         told = {"on_ready": ready.set_result, "on_drain": gateway.drain, "stop": stop}
         serving = asyncio.create_task(serve(create_app(gateway), host="127.0.0.1", port=0, drain_seconds=1, **told))
         try:
-            async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{await ready}", trust_env=False) as client:
+            async with httpx.AsyncClient(
+                base_url=f"http://127.0.0.1:{await ready}", trust_env=False, timeout=60
+            ) as client:
                 return (await client.get("/openapi.json")).json()
         finally:
             stop.set()

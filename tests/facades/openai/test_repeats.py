@@ -25,11 +25,12 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def held(server: Server, **body: Any) -> AsyncGenerator[asyncio.Task[httpx.Response]]:
-    """Send a request, and go on once one more job is there. At the end, the connection is closed."""
+    """Send a request, and go on once its connection is held for one more job. At the end, the connection is closed."""
     before = len(await jobs_of(server))
     task = asyncio.create_task(server.client.post(PATH, json={**LONG, **body}))
     while True:
-        if len(await jobs_of(server)) > before:
+        jobs = await jobs_of(server)
+        if len(jobs) > before and server.gateway.database.signals.is_heard(f"held:{jobs[0]['id']}"):
             break
         await asyncio.sleep(0.01)
     try:
