@@ -35,9 +35,8 @@ class RefusedMessage:
     body: dict[str, Any]
 
 
-def describe_job(job: Job, scribe: RecordBuilder) -> dict[str, Any]:
-    """Return what an agent needs to know of a job."""
-    record: JobRecord = scribe.job(job)
+def describe_job(job: Job, record: JobRecord) -> dict[str, Any]:
+    """Return what an agent needs to know of a job, out of its record."""
     found: dict[str, Any] = {"job_id": job.id} | {name: record[name] for name in COPIED}
     found["outputs"] = [
         {"output": number} | {name: output[name] for name in FACTS if output[name] is not None}
@@ -79,9 +78,9 @@ def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
 
 def finish(job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the result of a tool that generates: an error if the job did not succeed."""
-    structured = describe_job(job, scribe)
+    record = scribe.job(job)
+    structured = describe_job(job, record)
     if not job.done or job.state is State.SUCCEEDED:
-        record = scribe.job(job)
         return succeed(structured, *(link(job, output) for output in record["outputs"]), *previews)
     error = job.error or {"message": "The job was canceled. Nothing is charged.", "code": "canceled"}
     advice = f" {error['suggestion']}" if error.get("suggestion") else ""

@@ -34,6 +34,12 @@ MESSAGE: Final = {
         "method": {"type": "string"},
         "params": {"type": "object"},
     },
+    "example": {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "list_models", "arguments": {"kind": "image"}},
+    },
 }
 ANSWER: Final = {
     "type": "object",
