@@ -23,7 +23,7 @@ PenstockError
 ├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
-├── InternalError 500, StoreUnavailable 503, Overloaded 503
+├── InternalError 500, StoreUnavailable 503, Overloaded 503, StillRunning 504
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
 └── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
@@ -56,6 +56,8 @@ class PenstockError(Exception):
     """None: unknown, as the vendor's reply was lost."""
     suggestion: str | None = None
     """Advice for the caller: the usual one, unless an error brings its own."""
+    job_id: str | None = None
+    """The job that the error is about, for callers who only know their request."""
     reply: tuple[int, Mapping[str, str], bytes] | None = None
     """Status, headers and body of a vendor's own error, for a caller of the vendor's dialect."""
 
@@ -96,6 +98,7 @@ class PenstockError(Exception):
             "charged": self.charged,
             "suggestion": self.suggestion,
             "request_id": request_id,
+            **({} if self.job_id is None else {"job_id": self.job_id}),
         }
 
 
@@ -546,6 +549,14 @@ class Overloaded(PenstockError):
 
     status = 503
     retryable = True
+
+
+class StillRunning(PenstockError):
+    """The job goes on, but the connection was held for as long as it may be. Send the request again to wait for it."""
+
+    status = 504
+    retryable = True
+    charged = None
 
 
 # -- errors of chat vendors

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from penstock.accounts.certificate import open_credential
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
 from penstock.billing.usage_writer import UsageWriter
@@ -36,16 +37,20 @@ from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.files.resumable import ResumableUploads
+from penstock.jobs.files.signing import ResultSigner
+from penstock.jobs.files.verification import Verifier
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
 from penstock.jobs.polling import Cadence, Polling
+from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.ports import Ports
+from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
@@ -120,9 +125,11 @@ class Gateway:
     database: Database
     assets: Assets
     links: LinkSigner
+    credential: Credential
     share_tokens: ShareTokens
     inputs: Inputs
     uploads: ResumableUploads
+    verifier: Verifier
     intake: Intake
     pipelines: PipelineIntake
     contact: StoreContact
@@ -215,6 +222,7 @@ class Gateway:
         former, former_chat = list(self.offers.by_credential.values()), self.offers.chat_vendors.values()
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
+        await self._read_credential()
         self.relay.routes.forget()
         self.dispatch.reseat()
         await self._learn()
@@ -237,6 +245,7 @@ class Gateway:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
         self.share_tokens = ShareTokens(secret)
+        await self._read_credential()
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
@@ -270,7 +279,9 @@ class Gateway:
         self._resources.push_async_callback(self._close_vendors)
         self._resources.push_async_callback(exchange.close)
         await self._open_chat(exchange)
-        services = self._make_services(exchange, outputs)
+        channels = ProgressChannels(exchange)
+        self._resources.push_async_callback(channels.close)
+        services = self._make_services(exchange, channels, outputs)
         await self.upkeep.start()
         self._resources.push_async_callback(self.upkeep.stop)
         metrics.watch_open_jobs(lambda: self.upkeep.backlog.by_state)
@@ -278,14 +289,15 @@ class Gateway:
         self._resources.push_async_callback(self.dispatch.stop)
         await self._join(Runner(services).run)
 
-    def _make_services(self, exchange: Exchange, outputs: ProcessPool) -> RunnerServices:
+    def _make_services(self, exchange: Exchange, channels: ProgressChannels, outputs: ProcessPool) -> RunnerServices:
         return RunnerServices(
             database=self.database,
             offers=lambda: self.offers,
             exchange=exchange,
             polling=Polling(exchange, self.steady),
+            channels=channels,
             quarantine=Quarantine(steady=self.steady),
-            collection=Collection(exchange, self.assets, outputs),
+            collection=Collection(exchange, self.assets, outputs, self._make_signer(outputs)),
             inputs=self.inputs,
             history=self.history,
             cadence=Cadence(),
@@ -294,6 +306,15 @@ class Gateway:
             webhook=self.hooks.address,
             steady=self.steady,
         )
+
+    def _make_signer(self, outputs: ProcessPool) -> ResultSigner:
+        is_signed = lambda: self.settings.provenance.results == "signed"  # noqa: E731  as short as the others
+        return ResultSigner(outputs, self.assets, lambda: self.credential if is_signed() else None, self.clock)
+
+    async def _read_credential(self) -> None:
+        table = self.settings.provenance
+        key = None if table.private_key is None else table.private_key.get_secret_value()
+        self.credential = await open_credential(self.database, table.certificate, key, self.clock())
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held
@@ -323,6 +344,8 @@ class Gateway:
         self.inputs = Inputs(self.database, self.assets, pool, self._open_fetcher, most, self.clock, quota)
         folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
         retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
+        trust = lambda: self.settings.provenance.trust or ""  # noqa: E731
+        self.verifier = Verifier(pool, lambda: self.credential, trust, self.clock)
         self.uploads = ResumableUploads(folder, self.inputs, retention, self.clock)
 
     def _open_upkeep(self) -> None:

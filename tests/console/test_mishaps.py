@@ -1,8 +1,10 @@
 """The built console in a real Chromium when things go wrong: a hasty hand, a broken stream, a server that is away."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import small_media
 from chromium import OpenTab, Tab
 from console_stage import CHAT, FILM, MODEL, SLOW_CHAT, Theatre, picture
 from playwright.sync_api import Route, expect
@@ -208,3 +210,27 @@ def test_help_that_could_not_be_fetched_does_not_end_the_console(signed_in: Tab)
     page.unroute_all()
     expect(page.get_by_role("heading", name="Jobs", level=1)).to_be_visible()
     signed_in.trouble.clear()
+
+
+def test_a_large_file_is_sent_in_pieces_and_goes_on_after_a_mishap(open_tab: OpenTab, theatre: Theatre, tmp_path: Path):
+    long = tmp_path / "long silence.wav"
+    long.write_bytes(small_media.sound((33 << 20) / 16000))
+    pieces: list[str] = []
+
+    def refuse_second(route: Route) -> None:
+        if route.request.method == "PATCH":
+            pieces.append(route.request.headers["upload-offset"])
+            if len(pieces) == 2:
+                route.fulfill(status=503)
+                return
+        route.continue_()
+
+    with open_tab(503, account=theatre.account) as found:
+        found.page.route("**/api/v1/files/tus/*", refuse_second)
+        found.open(f"/playground/{FILM}")
+        field = found.page.get_by_role("group", name="Audio", exact=True)
+        field.get_by_label("Sound file").set_input_files(long)
+        expect(field.get_by_role("progressbar", name="Upload")).to_be_visible()
+        expect(field.get_by_text("long silence.wav")).to_be_visible()
+    assert pieces[0] == "0"
+    assert "0" not in pieces[1:], "what had arrived was not sent again"

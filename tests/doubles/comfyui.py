@@ -181,12 +181,15 @@ class ComfyUIDouble(MediaDouble):
         self.subfolder = ""  # where it puts what is uploaded
         self.uploads: dict[str, bytes] = {}
         self.gone: set[str] = set()  # neither in the queue nor in the history any more
+        self.sockets: dict[str, web.WebSocketResponse] = {}  # by client
+        self.sockets_changed = asyncio.Condition()
 
     async def forget(self) -> None:
         await super().forget()
         self.open, self.subfolder = False, ""
         self.uploads.clear()
         self.gone.clear()
+        self.sockets.clear()
 
     def settings(self, **more: Any) -> str:
         return super().settings(**more) + WORKFLOWS + MODELS
@@ -206,7 +209,7 @@ class ComfyUIDouble(MediaDouble):
             return answer(401, {"error": "who are you?"})
         return web.Response(status=403) if "Origin" in request.headers else await self._route(request)
 
-    async def _route(self, request: web.BaseRequest) -> web.Response:
+    async def _route(self, request: web.BaseRequest) -> web.StreamResponse:
         what, _, rest = request.path.strip("/").partition("/")
         match request.method, what:
             case "POST", "upload" if rest == "image":
@@ -218,6 +221,8 @@ class ComfyUIDouble(MediaDouble):
                 return self._list()
             case "GET", "history":
                 return answer(200, self._history(rest))
+            case "GET", "ws":
+                return await self._serve_socket(request)
             case "GET", "view":
                 return await self._view(request.query)
         return web.Response(status=404, text="404: Not Found")
@@ -347,6 +352,54 @@ class ComfyUIDouble(MediaDouble):
             return web.Response(body=b"not what it should be" * 50)
         wish = Wish("image") if query["type"] == "temp" else order.wish
         return web.Response(body=await asyncio.to_thread(make_result, wish))
+
+    # -- its WebSocket
+
+    async def _serve_socket(self, request: web.BaseRequest) -> web.StreamResponse:
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        client = request.query.get("clientId") or uuid.uuid4().hex
+        await self._keep(client, socket)
+        status = {"exec_info": {"queue_remaining": len(self.queue)}}
+        await socket.send_json({"type": "status", "data": {"status": status, "sid": client}})
+        async for _ in socket:
+            pass
+        await self._keep(client, None if self.sockets.get(client) is socket else self.sockets.get(client))
+        return socket
+
+    async def _keep(self, client: str, socket: web.WebSocketResponse | None) -> None:
+        async with self.sockets_changed:
+            if socket is None:
+                self.sockets.pop(client, None)
+            else:
+                self.sockets[client] = socket
+            self.sockets_changed.notify_all()
+
+    async def wait_for_sockets(self, count: int) -> None:
+        """Wait until so many clients listen."""
+        async with self.sockets_changed:
+            await self.sockets_changed.wait_for(lambda: len(self.sockets) == count)
+
+    async def tell(self, order: Placed, kind: str, **data: Any) -> None:
+        """Send a message to the client that placed the order, and to nobody else."""
+        await self.sockets[order.body["client_id"]].send_json({"type": kind, "data": {"prompt_id": order.id, **data}})
+
+    async def tell_progress(self, order: Placed, **nodes: tuple[float, float]) -> None:
+        """Tell how many steps of how many each node has done."""
+        states = {
+            name: {
+                "value": value,
+                "max": most,
+                "state": "finished" if value == most else "running",
+                "node_id": name,
+                "prompt_id": order.id,
+                "display_node_id": name,
+                "parent_node_id": None,
+                "real_node_id": name,
+            }
+            for name, (value, most) in nodes.items()
+        }
+        await self.tell(order, "progress_state", nodes=states)
 
     # -- stopping it
 

@@ -16,7 +16,7 @@ from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import file_rows, lineage_rows, storage_rows
 from penstock.store.queries.jobs import job_rows, open_job_rows, pipeline_rows, request_rows
-from penstock.store.queries.jobs.request_rows import AcceptedRequest
+from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS, AcceptedRequest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,11 @@ class SubmittedRequest:
     request_id: str
     idempotency_key: str | None = None
     is_retry: bool = False
+    retry_seconds: float = RETRY_SHIELD_SECONDS
+    """How long ago the request that a retry repeats may have been accepted."""
     base_url: str = ""
+    dialect: str = ""
+    """The dialect of its webhook's messages; empty: our own events."""
 
     @property
     def slot(self) -> tuple[str, str | bytes]:
@@ -122,7 +126,7 @@ def find_earlier(connection: Connection, submission: SubmittedRequest, now: floa
     if submission.idempotency_key is not None:
         found = request_rows.by_idempotency_key(connection, key.account_id, submission.idempotency_key)
     elif submission.is_retry:
-        found = request_rows.by_body(connection, key.public_id, mark, now)
+        found = request_rows.by_body(connection, key.public_id, mark, now - submission.retry_seconds)
     else:
         return None
     known = [] if found is None else job_rows.get_several(connection, found.job_ids)

@@ -11,6 +11,7 @@ from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.polling import Cadence, Polling
+from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
 from penstock.store.database import Database
@@ -37,6 +38,7 @@ class RunnerServices:
     offers: Callable[[], Offers]
     exchange: Exchange
     polling: Polling
+    channels: ProgressChannels
     quarantine: Quarantine
     collection: Collection
     inputs: Inputs

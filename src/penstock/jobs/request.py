@@ -42,9 +42,10 @@ class Webhook(Params):
     url: Text = Field(min_length=1, max_length=2048)
     events: list[EventType] | None = Field(default=None, description="default: the four that end a job")
 
-    def keep(self, check_url: Callable[[str], str], base_url: str) -> dict[str, Any]:
+    def keep(self, check_url: Callable[[str], str], base_url: str, dialect: str = "") -> dict[str, Any]:
         """Return the form stored with a job. `base_url` is the base of the links in its events."""
-        return {**self.model_dump(mode="json"), "url": check_url(self.url), "base_url": base_url}
+        kept = {**self.model_dump(mode="json"), "url": check_url(self.url), "base_url": base_url}
+        return {**kept, "dialect": dialect} if dialect else kept
 
 
 class InputItem(Params):

@@ -27,6 +27,7 @@ from penstock.errors import StoreUnavailable
 from penstock.jobs.collection import kept_result
 from penstock.jobs.context import MAX_BACKOFF_SECONDS, HandedOver, JobContext, RunnerServices
 from penstock.jobs.placement import OrderPlacement
+from penstock.jobs.progress import ProgressFeed
 from penstock.jobs.quarantine import MAX_DEATHS
 from penstock.observability import logs, metrics, traces
 from penstock.offers.offer import credential_id
@@ -69,6 +70,8 @@ class JobRun:
     progress_written_at: float = 0.0
     bad_outputs: int = 0
     absent_polls: int = 0
+    feed: ProgressFeed | None = None
+    news: Running | None = None  # heard from the feed and not yet written
 
     @property
     def job(self) -> Job:
@@ -82,16 +85,23 @@ class JobRun:
 
     async def work(self) -> None:
         """Take the next step until the job is done."""
-        while not self.job.done:
-            try:
-                await self.step()
-            except JobError as error:
-                await self._fail(error)
-            except StorageUnavailable:  # our own storage: the job waits for it
-                is_paid = self.job.phase is Phase.STORING
-                self.context.grace_seconds = RESULT_TIMEOUT_SECONDS if is_paid else 0.0
-                await self.context.back_off()
+        try:
+            while not self.job.done:
+                await self._step_safely()
+        finally:
+            self._close_feed()
         self._count_finished()
+
+    async def _step_safely(self) -> None:
+        """Take one step. An error of the job ends it; while our own storage fails, the job waits."""
+        try:
+            await self.step()
+        except JobError as error:
+            await self._fail(error)
+        except StorageUnavailable:
+            is_paid = self.job.phase is Phase.STORING
+            self.context.grace_seconds = RESULT_TIMEOUT_SECONDS if is_paid else 0.0
+            await self.context.back_off()
 
     async def step(self) -> None:
         """Take the step that the row calls for."""
@@ -134,18 +144,22 @@ class JobRun:
 
     async def _wait_for_grant(self, granted: asyncio.Event) -> None:
         """Wait until another job frees what this one needs, for a cancel, or for the deadline."""
-        waiting = asyncio.ensure_future(granted.wait())
         spread = random.uniform(1, 2)  # noqa: S311  thousands may wait, and should not all read their rows together
         # A cancel may have been signaled before we listened, so that the wait must end by itself.
-        timeout = min(MAX_BACKOFF_SECONDS * spread, self.context.seconds_left())
-        signaled = asyncio.ensure_future(self.context.subscription.wait(max(0.0, timeout)))
+        await self._wait_for_event(granted, min(MAX_BACKOFF_SECONDS * spread, self.context.seconds_left()))
+        if not granted.is_set():
+            await self.context.refresh()
+
+    async def _wait_for_event(self, event: asyncio.Event, seconds: float) -> bool:
+        """Wait for an event or a signal, whichever is first. Return whether a signal came."""
+        waiting = asyncio.ensure_future(event.wait())
+        signaled = asyncio.ensure_future(self.context.subscription.wait(max(0.0, seconds)))
         try:
             await asyncio.wait((waiting, signaled), return_when=asyncio.FIRST_COMPLETED)
         finally:
             waiting.cancel()
             signaled.cancel()
-        if not granted.is_set():
-            await self.context.refresh()
+        return signaled.done() and signaled.result()
 
     async def _wait_for_turn(self) -> None:
         """Wait for this suspect's turn to take its risky step. Raise if too many died in it and nothing is paid."""
@@ -189,11 +203,7 @@ class JobRun:
         now = self.services.steady()
         if now < self.context.poll_at:
             await self.context.mark_waiting()
-            poll_at, cancel_at = self.context.poll_at, self.cancel_at
-            wake_at = min(poll_at, cancel_at) if cancel_at > now else poll_at  # to repeat the cancel
-            if await self.context.subscription.wait(min(wake_at - now, self.context.seconds_left())):
-                self.context.poll_at = 0.0  # the caller canceled, or the vendor called back
-                await self.context.refresh()
+            await self._wait_for_poll(self._follow(operation), now)
             return
         if self.context.poll_at:
             metrics.POLL_LATE.labels(self.job.vendor).observe(now - self.context.poll_at)
@@ -210,6 +220,46 @@ class JobRun:
             await self.context.back_off(getattr(error, "retry_after", None))
         except TimeoutError:
             await self.context.refresh()
+
+    async def _wait_for_poll(self, feed: ProgressFeed | None, now: float) -> None:
+        """Write the latest news of the order, or wait for the next poll or cancel, for a signal, or for news."""
+        write_at = self.progress_written_at + PROGRESS_INTERVAL_SECONDS
+        if self.news is not None and now >= write_at:
+            news, self.news = self.news, None
+            await self._write_progress(news)
+            return
+        times = [self.context.poll_at, self.cancel_at, *([write_at] if self.news else [])]
+        seconds = min([time - now for time in times if time > now] + [self.context.seconds_left()])
+        if feed is None:
+            signaled = await self.context.subscription.wait(seconds)
+        else:
+            signaled = await self._wait_for_event(feed.heard, seconds)
+            self._take_news(feed)
+        if signaled:
+            self.context.poll_at = 0.0  # the caller canceled, or the vendor called back
+            await self.context.refresh()
+
+    def _follow(self, operation: Mapping[str, Any]) -> ProgressFeed | None:
+        """Return the feed of the current order, opened if it has a channel and is still at work."""
+        reference = self.job.attempts[-1].reference
+        if self.feed is not None and self.feed.reference != reference:
+            self._close_feed()
+        if self.feed is None and self.job.phase is not Phase.STORING:
+            self.feed = self.services.channels.open(self.job.vendor, self.context.vendor, operation, reference)
+        return self.feed
+
+    def _take_news(self, feed: ProgressFeed) -> None:
+        """Keep the news of the order until they are written, and poll at once if they ask for it."""
+        news, is_poll_due = feed.take()
+        self.news = news or self.news
+        if is_poll_due:
+            self.context.poll_at = 0.0
+
+    def _close_feed(self) -> None:
+        """Stop listening to the order."""
+        if self.feed is not None:
+            self.feed.close()
+        self.feed = self.news = None
 
     def _check_result_timeout(self, now: float) -> None:
         """Raise if the result could not be downloaded for too long: the seat is needed for other jobs."""
@@ -228,6 +278,7 @@ class JobRun:
         if isinstance(answer, Running):
             await self._record_progress(answer)
             return
+        self._close_feed()
         if before and not is_gone and self.job.phase is not Phase.STORING:  # otherwise it was counted before
             self.services.cadence.learn(self.job.attempts[-1].route, self._order_age())
             finished_at = getattr(answer, "finished_at", None)
@@ -270,13 +321,18 @@ class JobRun:
         return True
 
     async def _record_progress(self, answer: Running) -> None:
-        """Schedule the next poll, and write progress if there is any, though not too often."""
-        now = self.services.steady()
+        """Schedule the next poll, and write progress."""
         least = self.context.vendor.options.poll_seconds
+        wait = self.services.cadence.wait(self.job.attempts[-1].route, self._order_age(), answer.eta_seconds, least)
+        wait = wait if answer.poll_after is None else max(least, answer.poll_after)
+        self.context.poll_at = self.services.steady() + wait
+        await self._write_progress(answer)
+
+    async def _write_progress(self, answer: Running) -> None:
+        """Write progress if there is any, though not too often."""
+        now = self.services.steady()
         usual = self.services.history.usual_end(self.job.model, self.job.started_at)
         eta_at = usual if answer.eta_seconds is None else self.services.clock() + answer.eta_seconds
-        wait = self.services.cadence.wait(self.job.attempts[-1].route, self._order_age(), answer.eta_seconds, least)
-        self.context.poll_at = now + (wait if answer.poll_after is None else max(least, answer.poll_after))
         progress = max(self.job.progress, min(0.99, answer.progress or 0.0))
         moved = progress - self.job.progress >= 0.01 or answer.queue_position != self.job.upstream_position
         if moved and now - self.progress_written_at >= PROGRESS_INTERVAL_SECONDS:
@@ -295,7 +351,9 @@ class JobRun:
         await self.context.mark_risky()
         model = self.services.offers().known.get(self.job.model)  # None: the settings no longer declare it
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
-        collected = await self.services.collection.collect(self.job, self.context.vendor, answer.outputs, expected)
+        collected = await self.services.collection.collect(
+            self.job, self.context.vendor, answer.outputs, expected, answer.seed
+        )
         now = self.services.clock()
         warnings = [self.services.offers().redactor.text(warning) for warning in answer.warnings]
 

@@ -22,6 +22,8 @@ class Database(ABC):
 
     signals: Signals
     engine: Engine
+    is_shared = False
+    """Whether several processes may serve callers with it."""
     is_refused = False
     """True if a newer version has changed the schema beyond what this one supports. Then the store is not used."""
 

@@ -60,6 +60,10 @@ class Signals:
             if not self._subscriptions[topic]:
                 del self._subscriptions[topic]
 
+    def is_heard(self, topic: str) -> bool:
+        """Return whether anyone listens to a topic in this process."""
+        return topic in self._subscriptions
+
     def ring(self, topics: Iterable[str]) -> None:
         """Wake all listeners of these topics."""
         for topic in topics:

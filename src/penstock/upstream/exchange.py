@@ -181,6 +181,12 @@ class Exchange:
                     raise Unclear(f"HTTP {response.status} on download")
                 yield response.content.iter_chunked(CHUNK_BYTES)
 
+    @asynccontextmanager
+    async def listen(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[AsyncIterator[str]]:
+        """Yield the texts of a vendor's WebSocket as they come."""
+        async with (await self._open_http_client()).listen(name, vendor, call) as texts:
+            yield texts
+
     def open(self, vendor: ChatVendor, call: Call) -> Awaitable[Incoming]:
         """Return the reply to a chat request once the request is sent; the caller sets the timeout."""
         if vendor.server is None:

@@ -4,7 +4,7 @@ import asyncio
 import io
 import logging
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from ipaddress import ip_address
 from typing import Any, Final, TypeAlias
@@ -27,6 +27,9 @@ IDLE_SECONDS = 60.0
 MAX_CONNECTIONS: Final = 256
 MAX_REDIRECTS: Final = 5
 PIECE_BYTES: Final = 1 << 18
+HEARTBEAT_SECONDS: Final = 30.0
+MAX_MESSAGE_BYTES: Final = 4 * 1024 * 1024
+"""The largest message of a WebSocket; a larger one closes it. ComfyUI sends pictures besides progress."""
 URL_SAFE_CHARACTERS: Final = "%!#$&'()*+,/:;=?@[]~"
 """Characters that are not quoted, so that a signed URL is sent byte for byte."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
@@ -47,7 +50,7 @@ class HttpClient:
 
     def __init__(self, allow_networks: Callable[[], Sequence[Network]] = tuple) -> None:
         self._allow_networks = allow_networks
-        self._sessions: dict[tuple[str, tuple[Network, ...] | None], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[str, tuple[Network, ...] | None, bool], aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -71,11 +74,7 @@ class HttpClient:
         Credentials go to its own hosts only. `be_sure` is called once there is a connection, and again in the step
         that writes to it. If it raises `InDoubt`, nothing is sent.
         """
-        target = _target(vendor, call)
-        is_own = _origin(target) in own_origins(vendor)
-        is_trusted = is_own or _is_trusted(vendor, target, redirected_from)
-        given = call.headers if is_own else without_credentials(call.headers)
-        headers = {"accept-encoding": "identity", "user-agent": "penstock", **given}
+        target, headers, is_trusted = _address(vendor, call, redirected_from)
         body, send = _body(call), _SendCheck(be_sure)
         if body is not None and call.form is None:
             headers.setdefault("content-type", "application/json")
@@ -122,28 +121,55 @@ class HttpClient:
             url, named = following, _origin(target)
         raise Unclear(f"too many redirects: at most {MAX_REDIRECTS} are followed")
 
-    def _session(self, name: str, vendor: GenerationVendor, *, guarded: bool) -> aiohttp.ClientSession:
+    @asynccontextmanager
+    async def listen(self, name: str, vendor: GenerationVendor, call: Call) -> AsyncGenerator[AsyncIterator[str]]:
+        """Open a WebSocket and yield its texts as they come. The rules of `request` hold; no redirect is followed.
+
+        Raise `Unclear` if the server does not offer it, else what `request` raises.
+        """
+        target, headers, is_trusted = _address(vendor, call)
+        session = self._session(name, vendor, guarded=not is_trusted, listens=True)
+        try:
+            async with asyncio.timeout(call.seconds):
+                socket = await session.ws_connect(
+                    target,
+                    headers=headers,
+                    heartbeat=HEARTBEAT_SECONDS,
+                    max_msg_size=MAX_MESSAGE_BYTES,
+                    timeout=aiohttp.ClientWSTimeout(ws_close=1.0),  # pyright: ignore[reportCallIssue] made by attrs
+                )
+            async with socket:
+                yield _texts(socket)
+        except (UrlNotAllowed, aiohttp.WSServerHandshakeError) as error:
+            raise Unclear("the WebSocket is not offered") from error
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise ReplyLost(type(error).__name__) from error
+
+    def _session(
+        self, name: str, vendor: GenerationVendor, *, guarded: bool, listens: bool = False
+    ) -> aiohttp.ClientSession:
+        """Return the connection pool of a vendor. WebSockets have one of their own: they stay open."""
         networks = tuple(self._allow_networks()) if guarded else None
-        session = self._sessions.get((name, networks))
+        session = self._sessions.get((name, networks, listens))
         if session is None:
             guard = None if networks is None else Guard(networks, aiohttp.ThreadedResolver())
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,
-                    limit_per_host=max(8, min(vendor.options.max_concurrent, MAX_CONNECTIONS)),
+                    limit_per_host=0 if listens else max(8, min(vendor.options.max_concurrent, MAX_CONNECTIONS)),
                     keepalive_timeout=15,
                     ttl_dns_cache=30,
                     resolver=guard,
                     socket_factory=None if guard is None else guard.open_socket,
                 ),
-                trace_configs=[_watch_connections()],
+                trace_configs=[_refuse_redirects() if listens else _watch_connections()],
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
             )
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
-            self._sessions[name, networks] = session
+            self._sessions[name, networks, listens] = session
         return session
 
 
@@ -193,6 +219,34 @@ def _watch_connections() -> aiohttp.TraceConfig:
     trace.on_connection_create_end.append(ask)
     trace.on_connection_reuseconn.append(ask)
     return trace
+
+
+def _refuse_redirects() -> aiohttp.TraceConfig:
+    """Return hooks that end a call which is redirected: `ws_connect` has no option for that."""
+    trace = aiohttp.TraceConfig()
+
+    async def refuse(_session: aiohttp.ClientSession, _context: Any, _params: Any) -> None:
+        raise Unclear("the WebSocket redirects")
+
+    trace.on_request_redirect.append(refuse)
+    return trace
+
+
+async def _texts(socket: aiohttp.ClientWebSocketResponse) -> AsyncIterator[str]:
+    async for message in socket:
+        if message.type is aiohttp.WSMsgType.TEXT:
+            yield message.data
+
+
+def _address(
+    vendor: GenerationVendor, call: Call, redirected_from: Origin | None = None
+) -> tuple[URL, dict[str, str], bool]:
+    """Return the URL of a call, the headers to send there, and whether it may be in a private network."""
+    target = _target(vendor, call)
+    is_own = _origin(target) in own_origins(vendor)
+    given = call.headers if is_own else without_credentials(call.headers)
+    headers = {"accept-encoding": "identity", "user-agent": "penstock", **given}
+    return target, headers, is_own or _is_trusted(vendor, target, redirected_from)
 
 
 def _target(vendor: GenerationVendor, call: Call) -> URL:

@@ -4,7 +4,7 @@ A vendor's verbs are generators. They yield a `Call`, receive the `Reply`, and r
 `upstream/exchange.py` is the one driver. A vendor never retries, sleeps, logs or keeps state of a job.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -276,6 +276,17 @@ class Running:
     poll_after: float | None = None  # seconds until the next poll, if the vendor sets them
 
 
+@dataclass(frozen=True, slots=True)
+class ProgressChannel:
+    """A WebSocket on which a vendor reports the progress of one order. Only polls end an order.
+
+    `call` opens it, as a GET. `read` returns a message's news, or None. News with a `poll_after` of 0 ask for a poll.
+    """
+
+    call: Call
+    read: Callable[[str], Running | None]
+
+
 class Kind(StrEnum):
     """The kind of an output."""
 
@@ -423,6 +434,10 @@ class GenerationVendor(Protocol):
         """Return the states of several orders, in their sequence; None for one that needs a `poll` of its own."""
         ...
 
+    def progress_channel(self, operation: Mapping[str, Any]) -> ProgressChannel | None:
+        """Return where the vendor reports the progress of an accepted order; None if it is only polled."""
+        ...
+
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Ask the vendor to stop; return False if it cannot."""
         ...
@@ -455,6 +470,11 @@ class GenerationDefaults:
     def poll_many(self, operations: Sequence[Mapping[str, Any]]) -> Flow[Sequence[Running | Done | Failed | None]]:
         """Have each order polled by itself."""
         return without_call([None] * len(operations))
+
+    def progress_channel(self, operation: Mapping[str, Any]) -> ProgressChannel | None:
+        """Return that orders are only polled."""
+        del operation
+        return None
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Return that an order cannot be stopped."""

@@ -3,6 +3,7 @@
 import copy
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Annotated, Any, ClassVar, Final, Literal, cast
 from urllib.parse import quote, urlencode
 
@@ -30,6 +31,7 @@ from penstock.vendor_api.generation import (
     LookupUnsupported,
     Order,
     Output,
+    ProgressChannel,
     Refused,
     Reply,
     Role,
@@ -58,6 +60,8 @@ MEANT: Final = {
     "image_3": ("images", "references"),
 }
 """Names that a graph may bind instead of the catalogue's params, and the params that they stand for."""
+MAX_STEPS: Final = 1000
+"""The most steps of a node that count toward progress."""
 CHECKED: Final = {*SIZE, "durationSeconds", "face_limit", "output_format"}
 """Params that results are checked against, unless the graph does not bind them."""
 USUAL: Final[Mapping[str, Any]] = {
@@ -144,6 +148,23 @@ class _ErrorBody(msgspec.Struct):
     node_errors: Any = None
 
 
+class _NodeProgress(msgspec.Struct):
+    value: float
+    max: float
+    parent_node_id: str | None = None
+
+
+class _News(msgspec.Struct):
+    prompt_id: str
+    node: str | None = ""
+    nodes: dict[str, _NodeProgress] = {}
+
+
+class _Message(msgspec.Struct):
+    type: str
+    data: _News
+
+
 class ComfyUI(GenerationDefaults):
     """Runs graphs under ids of ours. The server forgets all orders when it restarts."""
 
@@ -180,7 +201,7 @@ class ComfyUI(GenerationDefaults):
         for name in bind.keys() & values.keys():
             node, _, slot = bind[name].partition(".")
             graph[node]["inputs"][slot] = values[name]
-        body = {"prompt": graph, "prompt_id": _name(order), "client_id": "penstock"}
+        body = {"prompt": graph, "prompt_id": _name(order), "client_id": _name(order)}
         reply = yield self._call("POST", "/prompt", body)
         if reply.status != 200:
             return _classify(reply)
@@ -203,6 +224,11 @@ class ComfyUI(GenerationDefaults):
             message = "The server no longer knows the job: it was restarted, or its history was cleared."
             return Failed(UpstreamError(message, upstream=upstream_reason(None, None, operation["id"])))
         return self._finish(found, operation)
+
+    def progress_channel(self, operation: Mapping[str, Any]) -> ProgressChannel:
+        """Return the server's WebSocket under the client id of the order, which the server sends its progress to."""
+        call = self._call("GET", f"/ws?clientId={operation['id']}", seconds=10)
+        return ProgressChannel(call, partial(_read_message, operation))
 
     def cancel(self, operation: Mapping[str, Any]) -> Flow[bool]:
         """Take the order out of the queue, or interrupt it; what is finished is kept."""
@@ -257,7 +283,8 @@ class ComfyUI(GenerationDefaults):
             if lost[param] != USUAL.get(param)
         ]
         checked = {"unchecked": True} if CHECKED & lost.keys() else {}
-        return Accepted(name, {"id": name, **keep_recipe(recipe), **checked}, (*warnings, *ignored))
+        operation = {"id": name, **keep_recipe(recipe), **checked, **_count_steps(recipe.workflow or {})}
+        return Accepted(name, operation, (*warnings, *ignored))
 
     def _finish(self, entry: _Entry, operation: Mapping[str, Any]) -> Done | Failed:
         """Return the outputs of a finished order, or its error."""
@@ -318,6 +345,38 @@ def _find_problem(graph: Mapping[str, Any], bind: Mapping[str, str]) -> str | No
         if slot not in as_object(as_object(graph.get(node)).get("inputs")):
             return f"The workflow of this model has no input `{place}`, which the settings bind `{param}` to."
     return None
+
+
+# -- progress
+
+
+def _count_steps(graph: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how many nodes a graph has, and of those that take several steps how many."""
+    named = {name: as_object(as_object(node).get("inputs")).get("steps") for name, node in graph.items()}
+    steps = {name: min(count, MAX_STEPS) for name, count in named.items() if isinstance(count, int) and count > 1}
+    return {"nodes": len(graph), "steps": steps}
+
+
+def _read_message(operation: Mapping[str, Any], text: str) -> Running | None:
+    """Return the progress of our order; None for every other message. At the end the history has the result."""
+    message = msgspec.json.decode(text, type=_Message)
+    if message.data.prompt_id != operation["id"]:
+        return None
+    if message.type == "executing" and message.data.node is None:
+        return Running(poll_after=0.0)
+    return Running(_share(operation, message.data.nodes)) if message.type == "progress_state" else None
+
+
+def _share(operation: Mapping[str, Any], begun: Mapping[str, _NodeProgress]) -> float:
+    """Return the share of steps that are done. A node that has not begun counts with the steps that its graph names."""
+    left: int = operation["nodes"] - len(operation["steps"]) + sum(operation["steps"].values())
+    done = total = 0.0
+    for name, node in begun.items():
+        if node.parent_node_id is None and node.max > 0:  # not inside of another node
+            named = operation["steps"].get(name, 1)
+            steps = max(named, min(node.max, MAX_STEPS))  # a node reports a single step until it knows better
+            done, total, left = done + steps * min(node.value / node.max, 1.0), total + steps, left - named
+    return done / max(total + max(left, 0), 1.0)
 
 
 # -- errors

@@ -26,8 +26,10 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
-from penstock.web.api.uploads import tus
+from penstock.web.api.uploads import tus, verification
+from penstock.web.facades import fal, replicate
 from penstock.web.facades.mcp import routes as mcp_routes
+from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -35,6 +37,7 @@ from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
+from penstock.web.server.method_override import MethodOverride
 from penstock.web.sharing import public, shares
 
 PAGES = (
@@ -44,6 +47,7 @@ PAGES = (
     tus,
     files,
     assets,
+    verification,
     shares,
     public,
     deliveries,
@@ -69,10 +73,10 @@ PAGES = (
 )
 
 FACADES: Mapping[str, Sequence[ModuleType]] = {
-    "images": (),
-    "videos": (),
-    "replicate": (),
-    "fal": (),
+    "images": (images,),
+    "videos": (videos,),
+    "replicate": replicate.PAGES,
+    "fal": fal.PAGES,
     "mcp": (mcp_routes,),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
@@ -83,6 +87,11 @@ HOT: Mapping[Endpoint, ReadParams] = {
     jobs.get_job: jobs.read_wait,
     events.stream_job: events.read_last_event_id,
     events.feed: events.read_last_event_id,
+    images.generate: generations.read_no_params,
+    videos.create: generations.read_no_params,
+    videos.retrieve: generations.read_no_params,
+    **replicate.HOT,
+    **fal.HOT,
     mcp_routes.serve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
@@ -92,7 +101,7 @@ def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
     off = gateway.settings.facades.off
     open_facades = [page for name, pages in FACADES.items() if name not in off for page in pages]
-    app = _assemble(gateway, (*PAGES, *open_facades))
+    app = MethodOverride(_assemble(gateway, (*PAGES, *open_facades)), tus.PATH)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port

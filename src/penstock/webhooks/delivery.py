@@ -17,6 +17,7 @@ from penstock.domain.job_errors import JobError
 from penstock.domain.webhooks import PING, DeliveryAttempt, PendingDelivery, Status, host_of, lane_of, sign
 from penstock.errors import StoreUnavailable
 from penstock.fairness.webhook_slots import LINGER_SECONDS, WebhookSlot, WebhookSlots
+from penstock.jobs.dialects import DIALECTS
 from penstock.jobs.records import RecordBuilder
 from penstock.observability import metrics
 from penstock.store.database import Database
@@ -222,7 +223,7 @@ class DeliveryWorker:
                 await asyncio.sleep(POLL_SECONDS)
 
     def _message(self, pending: PendingDelivery) -> Mapping[str, Any]:
-        """Return the body: the event as all other ways of following a job show it."""
+        """Return the body: the event as all other ways of following a job show it, or as its dialect has it."""
         event, delivery = pending.event, pending.delivery
         if event is None:
             return {
@@ -234,7 +235,9 @@ class DeliveryWorker:
             }
         own = event.job.webhook if event.job is not None and pending.endpoint.url is None else None
         base_url = pending.endpoint.base_url if own is None else own.get("base_url", "")
-        return self._make_records(base_url).event(event)
+        scribe = self._make_records(base_url)
+        write = None if own is None else DIALECTS.get(own.get("dialect", ""))
+        return scribe.event(event) if write is None or event.job is None else write(event.job, scribe)
 
     def _headers(self, pending: PendingDelivery, body: bytes, at: float) -> dict[str, str]:
         message_id, moment = pending.delivery.event_id, int(at)

@@ -1,8 +1,9 @@
 /** The files that a model works from: dropped, pasted or chosen and uploaded at once, by URL, or outputs of own jobs. */
-import { Anchor, Button, Group, Loader, Text, TextInput, UnstyledButton } from "@mantine/core";
+import { Anchor, Button, Group, Loader, Progress, Text, TextInput, UnstyledButton } from "@mantine/core";
 import type { FieldProps, RJSFSchema } from "@rjsf/utils";
 import { type DragEvent, useEffect, useRef, useState } from "react";
 import { FILE_SIGNS, FILE_WORDS, type FileKind, kindWords } from "../../parts/file_kinds";
+import { formatBytes } from "../../parts/numbers";
 import { Prose } from "../../parts/prose";
 import { fetchSamplePicture, SAMPLE_PATH } from "../../parts/samples/sample_picture";
 import { Icon } from "../../shell/icons";
@@ -77,6 +78,7 @@ export function FileField(props: FieldProps) {
         }}
         multiple={slot.isList}
       />
+      {files.sending && <Sending {...files.sending} />}
       {!isFull && (files.byAddress ? <Address slot={slot} onAdd={files.addAddress} /> : <Drop {...{ slot, files }} />)}
       {errors.filter(Boolean).map((error) => (
         <div key={error} className="field-error" role="alert">
@@ -103,6 +105,7 @@ type Files = ReturnType<typeof useFiles>;
 function useFiles(slot: FileSlot, values: FileValue[], set: (next: FileValue[]) => void) {
   const [byAddress, setByAddress] = useState(false);
   const [busy, setBusy] = useState(false);
+  const [sending, setSending] = useState<SendingFile | null>(null);
   const [problem, setProblem] = useState<string | null>(null);
   const chooser = useRef<HTMLInputElement>(null);
   const frame = useRef<HTMLDivElement>(null);
@@ -128,6 +131,7 @@ function useFiles(slot: FileSlot, values: FileValue[], set: (next: FileValue[]) 
       setProblem(error instanceof Error ? error.message : String(error));
     } finally {
       setBusy(false);
+      setSending(null);
     }
   };
   const take = async (files: File[]) => {
@@ -136,7 +140,7 @@ function useFiles(slot: FileSlot, values: FileValue[], set: (next: FileValue[]) 
     const room = at === null && slot.isList ? slot.most - latest.current.length : 1;
     await doing(async () => {
       for (const file of files.slice(0, room)) {
-        const record = await uploadFile(file);
+        const record = await uploadFile(file, (sent) => setSending({ sent, size: file.size }));
         if (!slot.kinds.includes(record.kind)) {
           throw new Error(`This is a ${FILE_WORDS[record.kind]}. A ${kindWords(slot.kinds)} is needed here.`);
         }
@@ -148,6 +152,7 @@ function useFiles(slot: FileSlot, values: FileValue[], set: (next: FileValue[]) 
   return {
     byAddress,
     busy,
+    sending,
     problem,
     chooser,
     frame,
@@ -167,6 +172,24 @@ function useFiles(slot: FileSlot, values: FileValue[], set: (next: FileValue[]) 
       setByAddress(!byAddress);
     },
   };
+}
+
+interface SendingFile {
+  sent: number;
+  size: number;
+}
+
+/** How far the upload of a large file is. */
+function Sending({ sent, size }: SendingFile) {
+  const words = `${formatBytes(sent)} of ${formatBytes(size)} uploaded`;
+  return (
+    <div data-full>
+      <Progress value={(100 * sent) / size} aria-label="Upload" aria-valuetext={words} animated my={6} />
+      <Text size="xs" c="dimmed">
+        {words}
+      </Text>
+    </div>
+  );
 }
 
 /** A pasted file goes to the field that has the focus, else to the first that takes its kind. */

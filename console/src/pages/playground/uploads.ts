@@ -20,13 +20,26 @@ const PLACE = "penstock.files";
 const MOST = 30;
 const shown = new Map<string, KnownFile>();
 
-/** Upload a file and remember it. */
-export async function uploadFile(file: File): Promise<FileRecord> {
-  const body = new FormData();
-  body.append("file", file);
-  const record = await call<FileRecord>("/api/v1/files", { body });
+/** Files from this size on are sent in pieces. */
+const LARGE = 32 << 20;
+
+/** Upload a file and remember it. `onProgress` gets the bytes that have arrived of a large one. */
+export async function uploadFile(file: File, onProgress: (sent: number) => void): Promise<FileRecord> {
+  const record = (file.size > LARGE && (await uploadLarge(file, onProgress))) || (await uploadWhole(file));
   rememberFile(record.file_token, { preview: URL.createObjectURL(file), ...factsOf(record, file.name) });
   return record;
+}
+
+async function uploadLarge(file: File, onProgress: (sent: number) => void): Promise<FileRecord | null> {
+  const { uploadInPieces } = await import("./resumable");
+  const token = await uploadInPieces(file, onProgress);
+  return token ? call<FileRecord>(`/api/v1/files/${encodeURIComponent(token)}`) : null;
+}
+
+function uploadWhole(file: File): Promise<FileRecord> {
+  const body = new FormData();
+  body.append("file", file);
+  return call<FileRecord>("/api/v1/files", { body });
 }
 
 function factsOf(record: FileRecord, name: string): Facts {

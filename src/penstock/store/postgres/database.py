@@ -115,6 +115,8 @@ class Written(NamedTuple, Generic[T]):
 class PostgresDatabase(Database):
     """A store on a PostgreSQL server, shared by several machines."""
 
+    is_shared = True
+
     def __init__(self, url: str) -> None:
         self.signals = Signals()
         self.engine = make_pool(url)

@@ -47,7 +47,10 @@ MAX_LEFT_OUT: Final = 1_000
 """Characters of the header that names fields which a vendor did not get."""
 _UNPRINTABLE: Final = re.compile(r"[^ -~]")
 _SLASHES = re.compile("//+")
-_MODELS = re.compile("^(?:/llm)?(?:/v1)?/models(?=/|$)")  # some clients omit a part of the base URL
+_PAGES = re.compile("^(?:/llm)?(?:/v1)?/(models|images|videos)(?=/|$)")  # some clients omit a part of the base URL
+_HOMES: Final = {"models": "/llm/models", "images": "/v1/images", "videos": "/v1/videos"}
+"""Where the pages are that OpenAI's clients ask for below the same base URL as chat."""
+_ALL_MODELS: Final = "/v1/models"
 
 
 class _ChatRoute(NamedTuple):
@@ -81,8 +84,9 @@ class Completions:
             return self._answer(door, self._serve, scope, receive, send)
         if path in COUNT_PATHS:
             return self._answer(DOORS[Dialect.MESSAGES], self._count, scope, receive, send)
-        if _MODELS.match(path):
-            scope["path"] = _MODELS.sub("/llm/models", path)
+        if found := _PAGES.match(path):
+            home = _ALL_MODELS if found[0] == _ALL_MODELS else _HOMES[found[1]]
+            scope["path"] = home + path[found.end() :]
         return self._app(scope, receive, send)
 
     async def _answer(self, door: Door, serve: _Serve, scope: Message, receive: Receive, send: Send) -> None:

@@ -68,8 +68,8 @@ async def stream_job(job_id: JobId, request: Request, last_event_id: LastEventId
 
     if job.done and after and not (await read(after)).events:
         return Response(status_code=204)
-    is_gone = partial(_is_gone, caller, job_id)
-    return EventStream(caller, stream_lines(caller, job_id, read, after, tuple(ENDINGS.values()), is_gone))
+    gone = partial(is_gone, caller, job_id)
+    return EventStream(caller, stream_lines(caller, job_id, read, after, tuple(ENDINGS.values()), gone))
 
 
 @router.get(
@@ -178,9 +178,13 @@ async def stream_lines(
     read: Read,
     after: int,
     endings: Collection[str] = (),
-    is_gone: Callable[[], Awaitable[bool]] | None = None,
+    gone: Callable[[], Awaitable[bool]] | None = None,
+    frame: Callable[[Event, RecordBuilder], bytes] | None = None,
 ) -> AsyncIterator[bytes]:
-    """Yield events as they are committed. It subscribes before it reads, so that no event is missed."""
+    """Yield events as they are committed. It subscribes before it reads, so that no event is missed.
+
+    `frame` writes one event, if it is not to be as our own streams have it.
+    """
     gateway = caller.gateway
     woken = False
     with gateway.database.signals.listen(topic) as subscription:
@@ -193,18 +197,18 @@ async def stream_lines(
                 await asyncio.sleep(STORE_RETRY_SECONDS)
                 continue
             for event in events:
-                yield _frame(event, caller.scribe)
+                yield (frame or _frame)(event, caller.scribe)
                 after = event.position
             if events and events[-1].type in endings:
                 return
-            if is_gone is not None and woken and not events and await is_gone():
+            if gone is not None and woken and not events and await gone():
                 return
             woken = not is_all or await subscription.wait(HEARTBEAT_SECONDS)
             if not woken:
                 yield b": heartbeat\n\n"
 
 
-async def _is_gone(caller: Caller, job_id: str) -> bool:
+async def is_gone(caller: Caller, job_id: str) -> bool:
     """Return whether the job was deleted, and its last events with it."""
     try:
         await caller.gateway.database.look(job_rows.get, caller.account_id, job_id)

@@ -1,5 +1,6 @@
 """`/api/v1/files`: upload a file once, then use it by its token."""
 
+from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request
@@ -64,21 +65,27 @@ async def upload_file(request: Request) -> Response:
     """Upload a picture, film, sound or 3D model as the multipart field `file`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
+    upload = FileUpload(request)
+    return Json(_record(await store_upload(caller, upload.chunks(), lambda: upload.name)), 201, limits)
+
+
+async def store_upload(
+    caller: Caller, chunks: AsyncIterator[bytes], name: Callable[[], str | None], field: str = "file"
+) -> StoredFile:
+    """Store a file as it arrives. `field` is where it stands in the request."""
     if caller.storage_quota is not None:  # refuse a full account before the file is read
         await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
     inputs, retention = caller.gateway.inputs, caller.gateway.settings.jobs.file_retention
     try:
-        upload = FileUpload(request)
-        file = await inputs.upload(upload.chunks(), caller.account_id, retention, lambda: upload.name)
+        return await inputs.upload(chunks, caller.account_id, retention, name)
     except FileUnreadable as error:
-        raise InvalidRequest(error.message, code=error.code, param="file") from None
-    return Json(_record(file), 201, limits)
+        raise InvalidRequest(error.message, code=error.code, param=field) from None
 
 
 @router.get("/api/v1/files/{token}", responses={200: success("The file.", "FileRecord"), **signed_in(FileNotFound)})
 async def get_file(token: Token, request: Request) -> Response:
     """Get the record of an upload."""
-    file = await _find(await admit(request, Scope.READ), token)
+    file = await find_upload(await admit(request, Scope.READ), token)
     return Json(_record(file))
 
 
@@ -91,11 +98,12 @@ async def get_file(token: Token, request: Request) -> Response:
 async def delete_file(token: Token, request: Request) -> Response:
     """Delete an upload. Jobs that used it keep their own copy."""
     caller = await admit(request, Scope.GENERATE)
-    await caller.gateway.inputs.remove(await _find(caller, token))
+    await caller.gateway.inputs.remove(await find_upload(caller, token))
     return Response(status_code=204)
 
 
-async def _find(caller: Caller, token: str) -> StoredFile:
+async def find_upload(caller: Caller, token: str) -> StoredFile:
+    """Return one of the caller's uploads."""
     gateway = caller.gateway
     return await gateway.database.read(file_rows.get, caller.account_id, token, gateway.clock())
 

@@ -59,6 +59,9 @@ async def list_jobs(
     model: Annotated[str | None, Query(max_length=200)] = None,
     client_ref: Annotated[str | None, Query(max_length=128)] = None,
     batch: Annotated[str | None, Query(max_length=64)] = None,
+    pipeline: Annotated[
+        str | None, Query(max_length=64, description="only jobs of this pipeline, and those that it uses again")
+    ] = None,
     created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     limit: Limit = 20,
@@ -71,16 +74,17 @@ async def list_jobs(
         "model": model,
         "client_ref": client_ref,
         "batch_id": batch,
+        "pipeline": pipeline,
         "created_after": None if created_after is None else created_after.timestamp(),
         "created_before": None if created_before is None else created_before.timestamp(),
         "kept_at": caller.gateway.clock(),
     }
-    before = None if cursor is None else _read_cursor(cursor)
+    before = None if cursor is None else read_cursor(cursor)
     if q is not None:
         return await _search(caller, _read_search(q), filters, before, limit)
     found = await caller.gateway.database.look(job_rows.page, caller.account_id, filters, before, limit + 1)
     page, scribe = found[:limit], caller.scribe
-    next_cursor = _write_cursor(page[-1].id) if len(found) > limit else None
+    next_cursor = write_cursor(page[-1].id) if len(found) > limit else None
     return write_page([scribe.job(job) for job in page], next_cursor=next_cursor)
 
 
@@ -134,7 +138,7 @@ async def _search(
     """Answer with a page of the jobs that match. It may be short: `has_more` says whether others may follow."""
     database, scribe = caller.gateway.database, caller.scribe
     page = await database.read(search_rows.search, caller.account_id, query, filters, before, limit)
-    next_cursor = None if page.next_before is None else _write_cursor(page.next_before)
+    next_cursor = None if page.next_before is None else write_cursor(page.next_before)
     return write_page([scribe.job(job) for job in page.jobs], next_cursor=next_cursor)
 
 
@@ -173,11 +177,13 @@ def _etag(job: Job, scribe: RecordBuilder) -> str:
     return '"' + "-".join(str(part) for part in parts if part is not None) + '"'
 
 
-def _write_cursor(job_id: str) -> str:
+def write_cursor(job_id: str) -> str:
+    """Return the cursor of the page after this job."""
     return base64.urlsafe_b64encode(job_id.encode()).decode().rstrip("=")
 
 
-def _read_cursor(cursor: str) -> str:
+def read_cursor(cursor: str) -> str:
+    """Return the job that the page before ended with."""
     try:
         job_id = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
     except (binascii.Error, ValueError):

@@ -1,7 +1,8 @@
 """Neutral inputs: names that many clients use, turned into the params of the model that they are meant for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final, cast
 
 from penstock.catalog.file_input import SOURCES, FileSlot
@@ -9,6 +10,7 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import Detail, InvalidRequest, PenstockError
+from penstock.web.facades.measures import SECONDS, SIZE, read_seconds, spread_size
 
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "prompt": ("text",),
@@ -20,19 +22,20 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "num_outputs": ("n",),
     "num_images": ("n",),
     "number_of_images": ("n",),
-    "image": ("file", "frame_images", "images", "input_references"),
-    "image_url": ("image", "file", "frame_images", "images", "input_references"),
-    "input_image": ("image", "file", "frame_images", "images", "input_references"),
+    "image": ("file", "frame_images", "images", "input_references", "references"),
+    "image_url": ("image", "file", "frame_images", "images", "input_references", "references"),
+    "input_image": ("image", "file", "frame_images", "images", "input_references", "references"),
+    "input_reference": ("frame_images", "image", "file", "images", "input_references", "references"),
     "start_image": ("frame_images",),
     "first_frame_image": ("frame_images",),
     "end_image": ("frame_images",),
     "last_frame": ("frame_images",),
     "last_frame_image": ("frame_images",),
     "end_image_url": ("frame_images",),
-    "images": ("input_references", "frame_images", "image", "file"),
-    "image_urls": ("images", "input_references", "frame_images", "image", "file"),
-    "image_input": ("images", "input_references", "frame_images", "image", "file"),
-    "input_images": ("images", "input_references", "frame_images", "image", "file"),
+    "images": ("input_references", "references", "frame_images", "image", "file"),
+    "image_urls": ("images", "input_references", "references", "frame_images", "image", "file"),
+    "image_input": ("images", "input_references", "references", "frame_images", "image", "file"),
+    "input_images": ("images", "input_references", "references", "frame_images", "image", "file"),
     "mask_url": ("mask",),
     "mask_image": ("mask",),
     "video_url": ("video", "audio"),
@@ -43,6 +46,8 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "model_mesh_url": ("mesh",),
 }
 """By the caller's name: the params that it may mean, in this order, where the model has none of that name."""
+COUNTS: Final = frozenset({"n", "num_outputs", "num_images", "number_of_images"})
+"""How many results a caller wants. One is what a model without such a param makes."""
 LAST_FRAME: Final = frozenset({"end_image", "last_frame", "last_frame_image", "end_image_url"})
 FRAMES: Final = "frame_images"
 
@@ -67,18 +72,23 @@ def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
     known, slots = param_names(model), {slot.name: slot for slot in model.files}
     found = Given()
     for name, value in given.items():
-        if value is None:
+        target = find_param(name, known)
+        if value is None or (name in COUNTS and target not in known and value == 1):
             continue
-        target = _find(name, known)
+        if name == SIZE and SIZE not in known:
+            for param, own in spread_size(model, value).items():
+                _put(found, param, SIZE, own)
+            continue
         slot = slots.get(target)
         if slot is None:
-            _put(found, target, name, value)
+            _put(found, target, name, read_seconds(model, value) if name == SECONDS else value)
         else:
             _put_files(found, slot, name, value)
     return found
 
 
-def _find(name: str, known: frozenset[str]) -> str:
+def find_param(name: str, known: Collection[str]) -> str:
+    """Return the param that a caller's name means; the name itself if there is none."""
     return next((each for each in (name, *OTHER_NAMES.get(name, ())) if each in known), name)
 
 
@@ -105,12 +115,12 @@ def _put_files(found: Given, slot: FileSlot, name: str, value: Any) -> None:
 
 def _with_role(entry: Any, slot: FileSlot, name: str, place: int) -> Any:
     """Return a file with the role that its name or its place in the list means."""
-    if not slot.roles or not isinstance(entry, Mapping) or "role" in entry:
+    file = as_object(entry)
+    if not slot.roles or not file or "role" in file:
         return entry
     if slot.name == FRAMES and name in LAST_FRAME:
-        return {**cast("Mapping[str, Any]", entry), "role": "last_frame"}
-    role = slot.roles[place] if place < len(slot.roles) else slot.roles[-1]
-    return {**cast("Mapping[str, Any]", entry), "role": role}
+        return {**file, "role": "last_frame"}
+    return {**file, "role": slot.roles[min(place, len(slot.roles) - 1)]}
 
 
 def _read_file(value: Any) -> Any:
@@ -121,6 +131,8 @@ def _read_file(value: Any) -> Any:
         return {"job": value} if value.startswith("job_") else {"url": value}
     fields = as_object(value)
     if fields and not any(name in fields for name in SOURCES):
+        if isinstance(fields.get("file_id"), str):  # OpenAI's name of an upload
+            return {"file_token": fields["file_id"]}
         inner = fields.get("image_url") or fields.get("video_url")  # OpenAI's and OpenRouter's parts
         return {"url": as_object(inner).get("url", inner)} if inner else fields
     return fields or value
@@ -129,14 +141,20 @@ def _read_file(value: Any) -> Any:
 # -- errors in the caller's terms
 
 INPUT: Final = "input.0.params."
+NO_NAMES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
-def in_callers_terms(error: PenstockError, names: Mapping[str, str], prefix: str = "") -> PenstockError:
-    """Return the error with the caller's own names of fields. `prefix` is where they stand in the request."""
+def in_callers_terms(
+    error: PenstockError, names: Mapping[str, str], prefix: str = "", outer: Mapping[str, str] = NO_NAMES
+) -> PenstockError:
+    """Return the error with the caller's own names of fields. `prefix` is where they stand in the request.
+
+    `outer` has the caller's names of the fields beside the params.
+    """
     if not error.details and not (error.param or "").startswith(INPUT):
         return error
-    details = [Detail(_rename(d.loc, names, prefix), d.message, d.code) for d in error.details]
-    param = _rename(error.param or "", names, prefix)
+    details = [Detail(outer.get(d.loc) or _rename(d.loc, names, prefix), d.message, d.code) for d in error.details]
+    param = outer.get(error.param or "") or _rename(error.param or "", names, prefix)
     return type(error)(
         _reword(error, param),
         code=error.code,

@@ -19,6 +19,7 @@ from penstock.jobs.intake import Forecast
 from penstock.jobs.request import Decoded
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
 from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
@@ -35,7 +36,7 @@ COUNT: Final = "n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Order:
+class MediaOrder:
     """What a caller of a façade wants."""
 
     model: str
@@ -49,10 +50,16 @@ class Order:
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
     """Where the inputs stand in the caller's body, such as `input.`."""
+    outer: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The caller's names of `fields`, where they differ: `{"webhook.url": "webhook"}`."""
+    dialect: str = ""
+    """The dialect of the messages to the webhook."""
     idempotency_key: str | None = None
     """The key that the body names, before that of the header."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
+    retry_seconds: float = RETRY_SHIELD_SECONDS
+    """How long ago the request that it repeats may have been accepted."""
 
 
 def model_id(name: str) -> str:
@@ -60,7 +67,7 @@ def model_id(name: str) -> str:
     return name.removeprefix(OWNER)
 
 
-async def place(caller: Caller, order: Order) -> Receipt:
+async def place(caller: Caller, order: MediaOrder) -> Receipt:
     """Accept the jobs of an order, or return those of the order that it repeats."""
     if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
@@ -70,14 +77,14 @@ async def place(caller: Caller, order: Order) -> Receipt:
     return receipt
 
 
-async def forecast(caller: Caller, order: Order) -> Forecast:
+async def forecast(caller: Caller, order: MediaOrder) -> Forecast:
     """Check and price an order without accepting it."""
     found = await _accept(caller, replace(order, fields={**order.fields, "dry_run": True}))
     assert isinstance(found, Forecast)  # noqa: S101  it is a dry run
     return found
 
 
-async def _accept(caller: Caller, order: Order) -> Receipt | Forecast:
+async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
@@ -91,20 +98,26 @@ async def _accept(caller: Caller, order: Order) -> Receipt | Forecast:
     try:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix) from None
+        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
 
 
-def _submit(caller: Caller, body: dict[str, Any], order: Order) -> SubmittedRequest:
+def mark_of(caller: Caller, sent: Any) -> bytes:
+    """Return the digest by which a repetition of what was sent is recognised."""
+    return hashlib.sha256(msgspec.json.encode([caller.request.url.path, sent], order="sorted")).digest()
+
+
+def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> SubmittedRequest:
     request = caller.request
-    mark = msgspec.json.encode([request.url.path, order.sent], order="sorted")
     return SubmittedRequest(
-        decoded=Decoded(body, hashlib.sha256(mark).digest()),
+        decoded=Decoded(body, mark_of(caller, order.sent)),
         path_model=None,
         key=caller.key,
         request_id=request_id_of(request),
         idempotency_key=order.idempotency_key or idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
+        retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
         base_url=base_url(request),
+        dialect=order.dialect,
     )
 
 

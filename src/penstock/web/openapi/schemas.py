@@ -385,6 +385,26 @@ class Transcript(Shape):
     text: str
 
 
+class MessageFault(Shape):
+    """The kind of an error by Anthropic's names, with our code."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    type: str
+    message: str
+    code: str | None = None
+    param: str | None = None
+    suggestion: str | None = None
+
+
+class MessageError(Shape):
+    """The body of every answer of Messages that is not a success, in Anthropic's shape."""
+
+    type: Literal["error"]
+    error: MessageFault
+    request_id: str | None
+
+
 class Message(Shape):
     """Anthropic's message; vendors may add fields."""
 
@@ -407,7 +427,7 @@ class TokenCount(Shape):
 
 
 class ChatModel(Shape):
-    """A chat or embedding model, as the clients of OpenAI and of Anthropic know it."""
+    """A model, as the clients of OpenAI and of Anthropic know it."""
 
     id: str
     object: Literal["model"]
@@ -418,14 +438,15 @@ class ChatModel(Shape):
     lifecycle: Literal["active"]
     owned_by: str
     description: str | None = Field(description="a sentence about the model; null: there is none")
-    kind: Literal["chat", "embedding", "speech", "transcription"] = Field(
+    kind: Literal["chat", "embedding", "speech", "transcription", "image", "video"] = Field(
         description="`embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; "
-        "`transcription`: by `/llm/audio/transcriptions`"
+        "`transcription`: by `/llm/audio/transcriptions`; `image` and `video`, only below `/v1`: by "
+        "`/v1/images/generations` and `/v1/videos`"
     )
 
 
 class ChatModelList(Shape):
-    """Every chat and embedding model that this key may use."""
+    """Every such model that this key may use."""
 
     object: Literal["list"]
     data: list[ChatModel]
@@ -450,6 +471,8 @@ class Outage(Shape):
 
 class Readiness(Shape):
     """Readiness to serve requests, with the checks behind it."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ready", "degraded", "draining", "unavailable"]
     version: str

@@ -1,6 +1,7 @@
 """Limits on the size of a request body and on the time it may take to arrive."""
 
 import asyncio
+import re
 from collections.abc import Awaitable
 from contextlib import suppress
 
@@ -18,10 +19,12 @@ MIN_BYTES_PER_SECOND = 32 << 10
 LINGER_SECONDS = 1.0
 """Idle timeout of a refused sender. Closing while bytes are still arriving would reset the connection and lose the
 answer."""
-UPLOADS = frozenset({"/api/v1/files"})
+UPLOADS = frozenset({"/api/v1/files", "/api/v1/verify", "/replicate/v1/files"})
 """Paths whose bodies are files. They go to the disk as they arrive, so that they may be larger and take longer."""
-RESUMABLE_UPLOADS = "/api/v1/files/tus/"
-"""Beginning of the paths of uploads in several requests."""
+FORMS = re.compile(r"/+(?:llm/+)?(?:v1/+)?(?:images/+edits|videos(?:/+(?:edits|extensions))?)")
+"""Paths that take forms with files, besides small JSON bodies."""
+UPLOAD_FOLDERS = ("/api/v1/files/tus/", "/fal/files/")
+"""Beginnings of the paths of uploads that have a path of their own each."""
 MAX_UPLOAD_BYTES = max(MAX_BYTES.values()) + (1 << 20)
 """Bytes of a form with the largest file. The limit of the file itself depends on its kind."""
 MAX_LINGER_SECONDS = 30.0
@@ -67,7 +70,13 @@ class BodyLimits:
 
 
 def _is_upload(scope: Message) -> bool:
-    return scope["path"] in UPLOADS or scope["path"].startswith(RESUMABLE_UPLOADS)
+    path: str = scope["path"]
+    return path in UPLOADS or path.startswith(UPLOAD_FOLDERS) or (FORMS.fullmatch(path) is not None and _is_form(scope))
+
+
+def _is_form(scope: Message) -> bool:
+    content_type = scope["extensions"][CYCLE].head.fields.get(b"content-type", b"")
+    return content_type[:10].lower() == b"multipart/"
 
 
 class _Exchange:

@@ -21,19 +21,26 @@ class ErrorShape(Protocol):
 
 
 class ProblemShape:
-    """RFC 7807, which the clients of Replicate read, with our own fields beside it."""
+    """RFC 7807, which the clients of Replicate read, with our own fields beside it.
+
+    `error` is not among them: some clients take it for a text.
+    """
 
     def write_error(self, error: PenstockError, request_id: str | None) -> tuple[int, bytes]:
-        """Return the status and the problem."""
+        """Return the status and the problem. Invalid fields have 422."""
+        status = 422 if error.details and error.status == 400 else error.status
         body: dict[str, Any] = {
             "type": "about:blank",
             "title": error.code.replace("_", " ") or "error",
-            "status": error.status,
+            "status": status,
             "detail": error.message,
             "instance": None if request_id is None else f"urn:penstock:request:{request_id}",
-            "error": error.body(request_id),
+            "code": error.code,
+            "param": error.param,
+            "details": [{"loc": d.loc, "message": d.message, "code": d.code} for d in error.details],
+            "suggestion": error.suggestion,
         }
-        return error.status, msgspec.json.encode(body)
+        return status, msgspec.json.encode(body)
 
     def headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
         """Return no more headers."""

@@ -53,6 +53,15 @@ def get(connection: Connection, account_id: str, token: str, now: float) -> Stor
     return _find(connection, account_id, token, now, files.c.job_id.is_(None))
 
 
+def page(connection: Connection, account_id: str, before: str | None, limit: int, now: float) -> list[StoredFile]:
+    """Return a page of an account's uploads, newest first."""
+    is_kept = or_(files.c.expires_at.is_(None), files.c.expires_at > now)
+    query = select(files).where(files.c.account_id == account_id, files.c.job_id.is_(None), is_kept)
+    if before is not None:
+        query = query.where(files.c.token < before)
+    return [_file(row) for row in connection.execute(query.order_by(files.c.token.desc()).limit(limit))]
+
+
 def get_usable(connection: Connection, account_id: str, token: str, now: float) -> StoredFile:
     """Return a file that a generation may use: an account's upload, or the copy kept by one of its jobs."""
     kept = select(jobs.c.id).where(jobs.c.id == files.c.job_id, jobs.c.removed.is_(None)).exists()

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
 import msgspec
-from sqlalchemy import Connection, Select, bindparam, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, bindparam, or_, select, union_all, update
 
 from penstock.domain.events import type_of
 from penstock.domain.ids import first_id
@@ -242,7 +242,7 @@ def page(
     found: list[Job] = []
     states = STATES.get(filters.get("state"), (filters.get("state"),))
     for state in states:  # one query each, so that an index serves the order
-        query = _filter(account_id, {**filters, "states": None if state is None else (state,)})
+        query = _filter(connection, account_id, {**filters, "states": None if state is None else (state,)})
         if before is not None:
             query = query.where(jobs.c.id < before)
         rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
@@ -250,20 +250,54 @@ def page(
     return found if len(states) == 1 else sorted(found, key=attrgetter("id"), reverse=True)[:limit]
 
 
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """A page of the jobs of some models."""
+
+    models: Sequence[str]
+    after: str | None
+    limit: int
+    oldest_first: bool = False
+
+
+def page_of_models(connection: Connection, account_id: str, page: ModelPage, now: float) -> list[Job]:
+    """Return a page of an account's jobs of some models. Each model's part comes from an index."""
+    if not page.models:
+        return []
+
+    def order(column: ColumnElement[str]) -> ColumnElement[str]:
+        return column.asc() if page.oldest_first else column.desc()
+
+    parts: list[Select[tuple[str, bytes]]] = []
+    for model in page.models:
+        query = select(jobs.c.id, jobs.c.document).where(
+            jobs.c.account_id == account_id, jobs.c.model == model, jobs.c.removed.is_(None)
+        )
+        query = query.where(or_(jobs.c.expires_at.is_(None), jobs.c.expires_at > now))
+        if page.after is not None:
+            query = query.where(jobs.c.id > page.after if page.oldest_first else jobs.c.id < page.after)
+        parts.append(select(query.order_by(order(jobs.c.id)).limit(page.limit).subquery()))
+    every = union_all(*parts).subquery()
+    rows = connection.execute(select(every.c.document).order_by(order(every.c.id)).limit(page.limit))
+    return [event_rows.decode_job(row.document) for row in rows]
+
+
 def choose(connection: Connection, account_id: str, filters: Mapping[str, Any], job_ids: Sequence[str]) -> list[Job]:
     """Return those of these jobs that are the account's and pass the filters, newest first."""
     states = None if filters.get("state") is None else STATES.get(filters["state"], (filters["state"],))
-    query = _filter(account_id, {**filters, "states": states}).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id.desc())
-    return [event_rows.decode_job(row.document) for row in connection.execute(query)]
+    query = _filter(connection, account_id, {**filters, "states": states}).where(jobs.c.id.in_(job_ids))
+    return [event_rows.decode_job(row.document) for row in connection.execute(query.order_by(jobs.c.id.desc()))]
 
 
-def _filter(account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
+def _filter(connection: Connection, account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
     query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
     if (states := filters.get("states")) is not None:
         query = query.where(jobs.c.state.in_(states) if len(states) > 1 else jobs.c.state == states[0])
     for name in ("model", "client_ref", "batch_id"):
         if filters.get(name) is not None:
             query = query.where(jobs.c[name] == filters[name])
+    if (pipeline_id := filters.get("pipeline")) is not None:
+        query = query.where(jobs.c.id.in_(pipeline_rows.job_ids_of(connection, account_id, pipeline_id)))
     if (after := filters.get("created_after")) is not None:  # ids sort by time, so the index is used
         query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - MAX_ID_SKEW_SECONDS))
     if (until := filters.get("created_before")) is not None:

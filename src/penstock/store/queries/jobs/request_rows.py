@@ -91,9 +91,9 @@ def by_idempotency_key(connection: Connection, account_id: str, key: str) -> Acc
     return _first(sql.run(connection, BY_KEY, account_id, key))
 
 
-def by_body(connection: Connection, key_id: str, fingerprint: bytes, now: float) -> AcceptedRequest | None:
-    """Return the newest request with this body and API key of the last ten minutes."""
-    return _first(sql.run(connection, BY_BODY, key_id, fingerprint, now - RETRY_SHIELD_SECONDS))
+def by_body(connection: Connection, key_id: str, fingerprint: bytes, since: float) -> AcceptedRequest | None:
+    """Return the newest request with this body and API key that was accepted since then."""
+    return _first(sql.run(connection, BY_BODY, key_id, fingerprint, since))
 
 
 def remove(connection: Connection, ids: Sequence[str]) -> None:

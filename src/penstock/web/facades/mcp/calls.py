@@ -17,7 +17,7 @@ from penstock.web.api import models
 from penstock.web.auth import Caller, count_request, require_scope
 from penstock.web.facades import orders
 from penstock.web.facades.mcp import arguments, record, tools
-from penstock.web.facades.orders import Order
+from penstock.web.facades.orders import MediaOrder
 from penstock.web.responses import request_id_of
 
 MAX_TEXT_BYTES: Final = 16_384
@@ -95,7 +95,7 @@ class AgentCall:
     async def estimate(self, given: arguments.Wanted) -> dict[str, Any]:
         """Check and price a generation."""
         await count_request(self.caller)
-        order = Order(model=given.model, given=given.params, sent=None, prefix="params.")
+        order = MediaOrder(model=given.model, given=given.params, sent=None, prefix="params.")
         return record.succeed(_plain(record.describe_forecast(await orders.forecast(self.caller, order))))
 
     async def _generate(self, kind: str, sent: dict[str, Any]) -> dict[str, Any]:
@@ -105,7 +105,7 @@ class AgentCall:
         self._check_kind(given.model, kind)
         await count_request(self.caller)
         params = {**more, **given.params}
-        order = Order(
+        order = MediaOrder(
             model=given.model,
             given=params,
             sent=[given.model, params],
@@ -153,10 +153,10 @@ class AgentCall:
     async def get_asset(self, given: arguments.GetAsset) -> dict[str, Any]:
         """Link an output, with its preview or its text."""
         job = await orders.find(self.caller, given.job_id)
-        whole = self.caller.scribe.job(job)
-        described = record.describe_job(job, whole)["outputs"]
         if not job.done:
             raise JobNotFinished(suggestion="Call job_status with `wait_seconds` first.")
+        whole = self.caller.scribe.job(job)
+        described = record.describe_job(job, whole)["outputs"]
         if given.output >= len(described):
             there = f"0 to {len(described) - 1}" if described else "none"
             raise InvalidRequest(f"output: the job has no such output; there are: {there}.", param="output")

@@ -1,0 +1,49 @@
+"""fal's direct runs: the connection is held until the job is done."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from penstock.domain.api_keys import Scope
+from penstock.errors import Overloaded
+from penstock.web.api.waiting import wait_until_done
+from penstock.web.auth import Caller, admit, count_request
+from penstock.web.facades.describe import answer, body, errors
+from penstock.web.facades.fal.ordering import AppOrder, place
+from penstock.web.facades.fal.queue import AppId, named, write_answer
+from penstock.web.facades.fal.shapes import HEADERS, INPUT, ORDER_ERRORS, PROBLEM, RESULT, TAG
+from penstock.web.responses import Json
+
+router = APIRouter(tags=[TAG])
+
+MAX_SECONDS: Final = 600.0
+"""How long a connection is held."""
+NO_RETRY: Final = {"x-fal-request-timeout-type": "user"}
+"""Tells clients not to repeat the order."""
+LATE: dict[int | str, Any] = {504: answer("It is not done after ten minutes: ask the queue for it.", PROBLEM)}
+
+
+@router.post(
+    "/fal/run/{app_id:path}",
+    responses={200: answer("The result.", RESULT), **errors(PROBLEM, *ORDER_ERRORS), **LATE},
+    openapi_extra={"parameters": HEADERS, **body(INPUT)},
+)
+async def run(app_id: AppId, request: Request) -> Response:
+    """Run the model that the app id names, and wait for the result. It is 422 if it has failed."""
+    return await answer_run(await admit(request, Scope.GENERATE), app_id)
+
+
+async def answer_run(caller: Caller, app_id: str) -> Response:
+    """Answer with the result of an order."""
+    limits = await count_request(caller)
+    job = await place(caller, AppOrder(app_id))
+    (job,) = await wait_until_done(caller.gateway, [job], MAX_SECONDS)
+    if not job.done:
+        if caller.gateway.draining:
+            raise Overloaded("The gateway is shutting down. The same order finds the job.", retry_after=2)
+        detail = f"The request {job.id} is not done yet. Ask for it below /fal/queue."
+        return Json({"detail": detail, "error_type": "request_timeout"}, 504, {**named(job), **NO_RETRY})
+    response = write_answer(caller, job)
+    response.headers.update(limits)
+    return response

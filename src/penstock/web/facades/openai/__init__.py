@@ -1,0 +1,1 @@
+"""OpenAI Images and Videos."""
