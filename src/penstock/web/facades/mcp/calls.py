@@ -148,19 +148,20 @@ class AgentCall:
     async def cancel(self, given: arguments.OfJob) -> dict[str, Any]:
         """Cancel a job and report it."""
         job = await orders.cancel(self.caller, given.job_id)
-        return record.succeed(record.describe_job(job, self.caller.scribe))
+        return record.succeed(record.describe_job(job, self.caller.scribe.job(job)))
 
     async def get_asset(self, given: arguments.GetAsset) -> dict[str, Any]:
         """Link an output, with its preview or its text."""
         job = await orders.find(self.caller, given.job_id)
-        described = record.describe_job(job, self.caller.scribe)["outputs"]
         if not job.done:
             raise JobNotFinished(suggestion="Call job_status with `wait_seconds` first.")
+        whole = self.caller.scribe.job(job)
+        described = record.describe_job(job, whole)["outputs"]
         if given.output >= len(described):
             there = f"0 to {len(described) - 1}" if described else "none"
             raise InvalidRequest(f"output: the job has no such output; there are: {there}.", param="output")
         asset = job.outputs[given.output]
-        output = next(each for each in self.caller.scribe.job(job)["outputs"] if each["id"] == asset.id)
+        output = whole["outputs"][given.output]
         preview = await self._show(asset.id)
         more = [] if preview is None else [preview]
         return record.succeed({"job_id": job.id, **described[given.output]}, record.link(job, output), *more)

@@ -15,8 +15,10 @@ from penstock.jobs.records import JobRecord, OutputShape, RecordBuilder
 
 LINKED_SINCE: Final = "2025-06-18"
 """The first version with links to resources and with structured content."""
+OPEN: Final = ("model", "status", "done", "progress", "queue_position", "eta_seconds", "poll_after_ms", "cost")
+"""Fields of a job that goes on."""
 COPIED: Final = (
-    "model", "status", "done", "progress", "queue_position", "eta_seconds", "poll_after_ms", "seed", "warnings", "cost",
+    "model", "status", "done", "progress", "seed", "warnings", "cost",
     "created_at", "finished_at", "expires_at",
 )  # fmt: skip
 FACTS: Final = (
@@ -35,18 +37,18 @@ class RefusedMessage:
     body: dict[str, Any]
 
 
-def describe_job(job: Job, scribe: RecordBuilder) -> dict[str, Any]:
-    """Return what an agent needs to know of a job."""
-    record: JobRecord = scribe.job(job)
-    found: dict[str, Any] = {"job_id": job.id} | {name: record[name] for name in COPIED}
+def describe_job(job: Job, record: JobRecord) -> dict[str, Any]:
+    """Return what an agent needs to know of a job, out of its record."""
+    found: dict[str, Any] = {"job_id": job.id} | {name: record[name] for name in (COPIED if job.done else OPEN)}
+    if not job.done:
+        found["next"] = f"The job goes on. Call job_status with job_id {job.id} and wait_seconds to get its result."
+        return {name: value for name, value in found.items() if value is not None}
     found["outputs"] = [
         {"output": number} | {name: output[name] for name in FACTS if output[name] is not None}
         for number, output in enumerate(record["outputs"])
     ]
     if record["error"] is not None:
         found["error"] = record["error"]
-    if not job.done:
-        found["next"] = f"The job goes on. Call job_status with job_id {job.id} and wait_seconds to get its result."
     return {name: value for name, value in found.items() if value is not None}
 
 
@@ -79,9 +81,9 @@ def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
 
 def finish(job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the result of a tool that generates: an error if the job did not succeed."""
-    structured = describe_job(job, scribe)
+    record = scribe.job(job)
+    structured = describe_job(job, record)
     if not job.done or job.state is State.SUCCEEDED:
-        record = scribe.job(job)
         return succeed(structured, *(link(job, output) for output in record["outputs"]), *previews)
     error = job.error or {"message": "The job was canceled. Nothing is charged.", "code": "canceled"}
     advice = f" {error['suggestion']}" if error.get("suggestion") else ""

@@ -25,14 +25,21 @@ from penstock.web.responses import REQUEST_ID, Json
 
 router = APIRouter(tags=["MCP"])
 
+ID: Final = {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]}
 MESSAGE: Final = {
     "type": "object",
     "required": ["jsonrpc"],
     "properties": {
         "jsonrpc": {"const": "2.0"},
-        "id": {"type": ["string", "integer", "null"]},
+        "id": ID,
         "method": {"type": "string"},
         "params": {"type": "object"},
+    },
+    "example": {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "tools/call",
+        "params": {"name": "list_models", "arguments": {"kind": "image"}},
     },
 }
 ANSWER: Final = {
@@ -40,7 +47,7 @@ ANSWER: Final = {
     "required": ["jsonrpc", "id"],
     "properties": {
         "jsonrpc": {"const": "2.0"},
-        "id": {"type": ["string", "integer", "null"]},
+        "id": ID,
         "result": {"type": "object"},
         "error": {
             "type": "object",
