@@ -15,11 +15,15 @@ MAX_FIELDS: Final = 8
 
 
 class FileUpload:
-    """The file in a form: its bytes as they arrive, and the name that the caller gave it."""
+    """The file in a form: its bytes as they arrive, and the name that the caller gave it.
 
-    def __init__(self, request: Request, field: str = "file") -> None:
+    Fields `beside` it are left out, also if they have a file name.
+    """
+
+    def __init__(self, request: Request, field: str = "file", beside: frozenset[bytes] = frozenset()) -> None:
         self._request = request
         self._field = field
+        self._beside = beside
         self._given_name = ""
 
     @property
@@ -34,7 +38,7 @@ class FileUpload:
             raise UnsupportedMediaType(f"Send `multipart/form-data` with a field `{self._field}`.")
         size, most = 0, 0
         try:
-            form = _Form(content_type, self._field.encode())
+            form = _Form(content_type, self._field.encode(), self._beside)
             async for chunk in self._request.stream():
                 for piece in form.feed(chunk):
                     most = most or most_bytes_of(piece)
@@ -60,8 +64,8 @@ def most_bytes_of(head: bytes) -> int:
 class _Form:
     """The callbacks of the multipart parser, and what they have found."""
 
-    def __init__(self, content_type: str, wanted: bytes) -> None:
-        self._wanted = wanted
+    def __init__(self, content_type: str, wanted: bytes, beside: frozenset[bytes]) -> None:
+        self._wanted, self._beside = wanted, beside
         _, options = parse_options_header(content_type)
         if b"boundary" not in options:
             raise InvalidRequest("The `content-type` of the body has no `boundary`.")
@@ -108,10 +112,11 @@ class _Form:
         self._disposition = b""
         if b"name" not in options:
             raise InvalidRequest("A part of the form has no name.")
-        self._is_wanted = b"filename" in options and options[b"name"] == self._wanted
-        self._files, self._fields = self._files + self._is_wanted, self._fields + (not self._is_wanted)
+        is_file = b"filename" in options and options[b"name"] not in self._beside
+        self._files, self._fields = self._files + is_file, self._fields + (not is_file)
         if self._files > 1 or self._fields > MAX_FIELDS:
-            raise InvalidRequest(f"The form has more than one such file, or more than {MAX_FIELDS} other fields.")
+            raise InvalidRequest(f"The form has more than one file, or more than {MAX_FIELDS} other fields.")
+        self._is_wanted = is_file and options[b"name"] == self._wanted
         if self._is_wanted:
             self.filename = options[b"filename"]
 
