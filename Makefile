@@ -19,7 +19,7 @@ NPM := npm install --no-save --silent --no-audit --no-fund --ignore-scripts
 # Tests start hundreds of processes, which share their compiled files.
 unexport PYTHONDONTWRITEBYTECODE
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev setup-bench console run test test-long simulate teeth check format new-vendor bench bench-guard docs pin-images lock clean
+.PHONY: help setup setup-dev setup-bench console run demo test test-long simulate teeth check format new-vendor bench bench-guard docs pin-images lock clean
 .PHONY: run-tests pull-weights fetch-browser compile-tests lint check-types check-layers check-console
 
 help:  ## list the targets
@@ -70,6 +70,9 @@ run-tests: console fetch-browser pull-weights compile-tests  # beside the checks
 
 test-long: setup-dev pull-weights  ## run the tests that take long: ordeals, fuzzers, storms
 	@$(BIN)/pytest --numprocesses 2 --dist worksteal -m long
+
+demo: setup-dev pull-weights  ## show it: nine clients, a pipeline on dying machines, a crowd, proof of origin; ends with receipts
+	@$(BIN)/python tools/demo/run.py
 
 simulate: setup-dev  ## simulate gateways, stores and faults: SEEDS=1-500, SEED=7, MINUTES=10; STORE, ONLY and sizes
 	@PYTHONPATH=tests:tests/support $(BIN)/python -m simulation.run $(if $(SEED),--seed $(SEED)) $(if $(SEEDS),--seeds $(SEEDS)) \

@@ -7,6 +7,7 @@ export const PAGE_CODE = {
   "/shares": () => import("./pages/shares/shares"),
   "/compare": () => import("./pages/compare/compare"),
   "/models": () => import("./pages/models/models"),
+  "/connect": () => import("./pages/connect/connect"),
   "/usage": () => import("./pages/usage/usage"),
   "/webhooks": () => import("./pages/webhooks/webhooks"),
   "/admin/keys": () => import("./pages/admin/keys"),

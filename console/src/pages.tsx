@@ -67,6 +67,14 @@ export const PAGES: PageEntry[] = [
     Component: lazy(PAGE_CODE["/models"]),
   },
   {
+    path: "/connect",
+    title: WORDS.connect,
+    icon: "code",
+    role: "account",
+    shortcut: "c",
+    Component: lazy(PAGE_CODE["/connect"]),
+  },
+  {
     path: "/usage",
     title: WORDS.usage,
     icon: "usage",

@@ -119,6 +119,7 @@ def test_it_is_canceled_listed_and_deleted(client):
     listed = next(client.pipelines.list(limit=1))
     assert (listed.id, listed.jobs) == (pipeline.id, ())
     assert listed.refresh().jobs[0].status == "canceled"
+    assert {job.id for job in client.jobs(pipeline=pipeline.id)} == {job.id for job in listed.refresh().jobs}
     with pytest.raises(BadInput, match="`refresh` the pipeline"):
         _ = listed.steps["picture"].output
     listed.delete()
@@ -213,4 +214,5 @@ async def test_the_asynchronous_client(async_client: AsyncClient, tmp_path):
     assert "async-fox" in [each.name for each in await async_client.pipelines.templates.list()]
     await async_client.pipelines.templates.delete("async-fox")
     assert pipeline.id in [each.id async for each in async_client.pipelines.list(limit=10)]
+    assert {job.id async for job in async_client.jobs(pipeline=pipeline.id)} == {job.id for job in pipeline.jobs}
     await pipeline.delete()

@@ -1,5 +1,6 @@
 """The built console in a real Chromium: compare results side by side, and run one prompt over several models."""
 
+import json
 import os
 import re
 from typing import Any
@@ -331,6 +332,47 @@ def test_price_and_time_of_each_and_of_all_are_shown_before_one_click_starts_all
     page.go_back()
     link = page.get_by_role("region", name="Earlier comparisons").get_by_role("link")
     expect(link).to_have_text("A lighthouse over several models")
+
+
+def lend(page: Page, *names: str) -> None:
+    """Let the server have more film models: each of these names is the simulated one's."""
+
+    def list_more(route: Route) -> None:
+        models = route.fetch().json()
+        film = next(model for model in models["data"] if model["id"] == FILM)
+        models["data"] += [film | {"id": name} for name in names]
+        route.fulfill(json=models)
+
+    def order(route: Route) -> None:
+        body = route.request.post_data_json
+        body["model"] = FILM if body["model"] in names else body["model"]
+        route.continue_(post_data=json.dumps(body))
+
+    page.route("**/api/v1/models", list_more)
+    page.route("**/model/v1/generation", order)
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_three_and_four_models_run_one_prompt(signed_in: Tab, theatre: Theatre, count: int):
+    page, orders = signed_in.page, signed_in.orders
+    lent = [f"film_{number}" for number in range(3)]
+    lend(page, *lent)
+    open_batch(signed_in, DEAR_FILM, FILM, *lent[: count - 2])
+    boxes = page.get_by_role("group", name="Models (2 to 4)").get_by_role("checkbox")
+    expect(boxes).to_have_count(5)
+    expect(boxes.last).to_be_enabled() if count == 3 else expect(boxes.last).to_be_disabled()
+    prompt = f"A boat with {count} sails"
+    page.get_by_role("textbox", name="Prompt", exact=True).fill(prompt)
+    expect(page.get_by_label("Price of all")).to_contain_text("Together at most $0.30")
+    signed_in.button(f"Generate with {count} models").click()
+    expect(page).to_have_url(re.compile(rf"/compare\?jobs=job_\w+(,job_\w+){{{count - 1}}}"))
+    cards = page.locator(CARDS)
+    expect(cards.locator("video")).to_have_count(count)
+    expect(page.get_by_role("region", name="All films")).to_be_visible()
+    assert signed_in.look() == []
+    assert len(set(orders)) == len(orders) == count
+    made = theatre.call("GET", f"/api/v1/jobs?q={prompt.replace(' ', '+')}")["data"]
+    assert sorted(job["model"] for job in made) == sorted([DEAR_FILM, *[FILM] * (count - 1)])
 
 
 def test_a_repetition_after_lost_answers_makes_no_second_set(signed_in: Tab, theatre: Theatre):

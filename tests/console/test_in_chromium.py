@@ -33,6 +33,7 @@ PAGES = {
     "one pipeline": "/pipelines/{pipeline}",
     "gallery": "/gallery",
     "shared links": "/shares",
+    "connect": "/connect",
     "models": "/models",
     "one model": f"/models/{DEAR_FILM}",
     "usage": "/usage",

@@ -87,6 +87,71 @@ def test_a_pipeline_is_written_and_its_graph_reaches_its_end(signed_in: Tab, the
     assert made.count({"prompt": "A red fox in the snow"}) == 1
 
 
+JOIN = [{"step": "picture", "role": "first_frame"}, {"step": "second", "role": "last_frame"}]
+BRANCHED = [
+    *(
+        {"name": name, "model": PICTURE, "params": {"prompt": name, "script": QUICK} | refs}
+        for name, refs in {
+            "picture": {},
+            "second": {"references": [{"step": "picture"}]},
+            "third": {"references": [{"step": "second"}]},
+            "fourth": {"references": [{"step": "third"}, {"step": "picture"}]},
+        }.items()
+    ),
+    {"name": "film", "model": FILM, "params": {"prompt": "x", "frame_images": JOIN, "script": QUICK}},
+]
+"""Edges that pass one column and two, and a node with two of them."""
+HIDDEN = """() => {
+    const boxes = [...document.querySelectorAll('.graph-steps > li')].map(each => each.getBoundingClientRect());
+    return [...document.querySelectorAll('.graph-edge')].filter(edge => {
+        const plane = edge.ownerSVGElement.getBoundingClientRect();
+        return Array.from({length: 201}, (_, n) => edge.getPointAtLength(edge.getTotalLength() * n / 200)).some(point =>
+            boxes.some(box => plane.x + point.x > box.left + 3 && plane.x + point.x < box.right - 3 &&
+                plane.y + point.y > box.top + 3 && plane.y + point.y < box.bottom - 3));
+    }).map(edge => edge.getAttribute('d'));
+}"""
+"""The edges of which a part is behind a node."""
+OVERLAPS = """() => {
+    const boxes = [...document.querySelectorAll('.graph-steps > li')].map(each => each.getBoundingClientRect());
+    return boxes.some((a, i) => boxes.some((b, j) => i < j &&
+        a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom));
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1800, 390])
+def test_no_edge_of_the_graph_is_behind_a_node(signed_in: Tab, theatre: Theatre, width: int):
+    made = theatre.call("POST", "/api/v1/pipelines", {"steps": BRANCHED})
+    signed_in.page.set_viewport_size({"width": width, "height": 800})
+    signed_in.open(f"/pipelines/{made['id']}")
+    expect(signed_in.page.locator(".graph-edge")).to_have_count(6)
+    expect(signed_in.page.locator(".graph-steps > li")).to_have_count(5)
+    assert signed_in.page.evaluate(HIDDEN) == []
+    assert signed_in.page.evaluate(OVERLAPS) is False
+    signed_in.page.evaluate("() => document.querySelector('.graph').scrollTo(9999, 0)")
+    assert signed_in.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_jobs_of_a_pipeline_are_listed(signed_in: Tab, theatre: Theatre):
+    page = signed_in.page
+    body = {"params": {"prompt": "A listed fox"}, "steps": steps_of()}
+    made = theatre.call("POST", "/api/v1/pipelines", body)["id"]
+    make_picture(theatre, "Of no pipeline")
+    signed_in.open(f"/pipelines/{made}")
+    page.get_by_role("link", name="Open in the list of jobs").click()
+    expect(page).to_have_url(re.compile(f"/jobs\\?pipeline={made}$"))
+    rows = page.get_by_role("table", name="Jobs").get_by_role("row")
+    expect(rows).to_have_count(3)
+    chosen = page.get_by_role("combobox", name="Pipeline")
+    expect(chosen).to_have_value(re.compile("^A listed fox"))
+    assert signed_in.look() == []
+    signed_in.button("Clear").click()
+    expect(page.get_by_role("link", name="Of no pipeline")).to_be_visible()
+    chosen.click()
+    page.get_by_role("option", name=re.compile("A listed fox")).click()
+    expect(rows).to_have_count(3)
+    expect(page).to_have_url(re.compile(f"pipeline={made}"))
+
+
 def test_a_wrong_step_is_marked_before_anything_is_sent(open_tab: OpenTab, theatre: Theatre):
     with open_tab(400, account=theatre.account) as found:
         mark_a_wrong_step(found)

@@ -87,7 +87,7 @@ async def call_clients(stage: Stage, key: str, receipts: Receipts, out: Console)
 def _tell(name: str, output: str, problem: str, out: Console) -> bool:
     with suppress(ValueError, IndexError):
         said = json.loads(output.strip().splitlines()[-1])
-        out.print(f"  [green]✓[/] {said['client']:<22} {said['did']:<44} [dim]{said['changed']}[/]")
+        out.print(f"  [green]✓[/] {said['client']:<22} {said['did']:<44} [dim]{said['changed']}[/]", soft_wrap=True)
         return True
     out.print(f"  [red]✗[/] {name}: {problem[-600:] or output[-600:]}")
     return False
@@ -224,9 +224,9 @@ async def check_origin(stage: Stage, http: httpx.AsyncClient, receipts: Receipts
         changed = bytearray(kept.read_bytes())
         changed[len(changed) // 2] ^= 1
         forged = await _verify(http, bytes(changed), kept.name)
-        out.print(f"  {kept.name}: {whole['status']}; with one bit changed: {forged['status']}")
-        is_true = whole["status"] == "valid" and forged["status"] == "tampered"
-        receipts.add(f"origin of {kept.name}", f"{whole['status']}, then {forged['status']}", is_true=is_true)
+        out.print(f"  {kept.name}: {whole['verdict']}; with one bit changed: {forged['verdict']}")
+        is_true = whole["verdict"] == "signed_here" and forged["verdict"] == "tampered"
+        receipts.add(f"origin of {kept.name}", f"{whole['verdict']}, then {forged['verdict']}", is_true=is_true)
     del stage
 
 

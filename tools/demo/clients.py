@@ -68,12 +68,15 @@ def ask_mcp() -> tuple[str, str, str]:
 
 
 async def _ask_mcp() -> tuple[str, str, str]:
-    from mcp_session import open_session
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
 
-    async with open_session(f"{GATEWAY}/mcp", KEY) as session:
-        tools = (await session.list_tools()).tools
+    http = httpx2.AsyncClient(headers={"authorization": f"Bearer {KEY}"}, timeout=120)
+    async with Client(streamable_http_client(f"{GATEWAY}/mcp", http_client=http)) as client:
+        tools = (await client.list_tools()).tools
         arguments = {"model": "sketch_1", "params": {"prompt": "a yellow duck", "size": "256x256"}}
-        result = await session.call_tool("generate_image", arguments)
+        result = await client.call_tool("generate_image", arguments)
     kinds = ", ".join(part.type for part in result.content)
     return "mcp (Python)", f"{len(tools)} tools; a picture as {kinds}", 'url="…/mcp"'
 

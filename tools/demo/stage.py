@@ -6,7 +6,6 @@ import os
 import signal
 import ssl
 import sys
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +14,14 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "crash"))
 
 import aiohttp
 import trustme
+from aiohttp import web
 from fleet_machines import Machine
 from money_fleet import PENSTOCK
 from ports import free_port
 from postgres import PostgresServer
 
 PRICE: Final = "0.05"
+HOP_BY_HOP: Final = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
 SETTINGS: Final = f"""
 [server]
 log_format = "json"
@@ -50,7 +51,7 @@ class Stage:
         self.gateway = self._make("gateway", "serve")
         self.workers = [self._make(f"worker-{number}", "worker") for number in (1, 2)]
         self._vendor: asyncio.subprocess.Process | None = None
-        self._tls: asyncio.Server | None = None
+        self._tls: web.AppRunner | None = None
         self.vendor_url = ""
         self.tls_host = ""
         self.authority = folder / "authority.pem"
@@ -88,16 +89,20 @@ class Stage:
         authority.cert_pem.write_to_path(self.authority)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         authority.issue_cert("localhost").configure_cert(context)
-        self._tls = await asyncio.start_server(self._pass_on, "127.0.0.1", 0, ssl=context)
-        self.tls_host = f"localhost:{self._tls.sockets[0].getsockname()[1]}"
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._pass_on)
+        self._tls = web.AppRunner(app, access_log=None)
+        await self._tls.setup()
+        await web.TCPSite(self._tls, "127.0.0.1", 0, ssl_context=context).start()
+        self.tls_host = f"localhost:{self._tls.addresses[0][1]}"
 
-    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        behind, before = await asyncio.open_connection("127.0.0.1", self.gateway.port)
-        try:
-            await asyncio.gather(_copy(reader, before), _copy(behind, writer))
-        finally:
-            writer.close()
-            before.close()
+    async def _pass_on(self, request: web.Request) -> web.Response:
+        headers = {**request.headers, "x-forwarded-proto": "https"}
+        async with aiohttp.request(
+            request.method, f"{self.gateway.url}{request.path_qs}", headers=headers, data=await request.read()
+        ) as answer:
+            kept = {name: value for name, value in answer.headers.items() if name.lower() not in HOP_BY_HOP}
+            return web.Response(status=answer.status, headers=kept, body=await answer.read())
 
     async def command(self, *words: str) -> str:
         """Run a command of the operator's and return what it prints; raise if it fails."""
@@ -128,7 +133,7 @@ class Stage:
     async def end(self) -> None:
         """Leave nothing behind."""
         if self._tls is not None:
-            self._tls.close()
+            await self._tls.cleanup()
         for machine in (self.gateway, *self.workers):
             await machine.kill()
         if self._vendor is not None and self._vendor.returncode is None:
@@ -140,11 +145,3 @@ class Stage:
         """Return the last lines of each machine's log, for a failure."""
         logs = (machine.log for machine in (self.gateway, *self.workers))
         return {log.stem: log.read_text()[-1500:] for log in logs if log.exists()}
-
-
-async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while piece := await reader.read(1 << 16):
-            writer.write(piece)
-            await writer.drain()
-        writer.close()

@@ -4,18 +4,17 @@ import { noteStep } from "./first_steps/progress";
 
 /** One example in several languages. */
 export function CodeTabs({ samples, label }: { samples: Record<string, string>; label: string }) {
-  const names = Object.keys(samples);
   return (
-    <Tabs defaultValue={names[0] ?? null} keepMounted={false}>
+    <Tabs defaultValue={tabOf(Object.keys(samples)[0] ?? "")} keepMounted={false}>
       <Tabs.List aria-label={label}>
-        {names.map((name) => (
-          <Tabs.Tab key={name} value={name}>
+        {Object.keys(samples).map((name) => (
+          <Tabs.Tab key={name} value={tabOf(name)}>
             {name}
           </Tabs.Tab>
         ))}
       </Tabs.List>
       {Object.entries(samples).map(([name, code]) => (
-        <Tabs.Panel key={name} value={name} pt="sm">
+        <Tabs.Panel key={name} value={tabOf(name)} pt="sm">
           <CodeBlock
             code={code}
             label={`${label}, ${name}`}
@@ -26,4 +25,9 @@ export function CodeTabs({ samples, label }: { samples: Record<string, string>; 
       ))}
     </Tabs>
   );
+}
+
+/** Return a tab's name as part of an id, which has no spaces: else its panel has no name. */
+export function tabOf(title: string): string {
+  return title.replaceAll(" ", "_");
 }

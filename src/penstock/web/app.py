@@ -26,7 +26,7 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
-from penstock.web.api.uploads import tus
+from penstock.web.api.uploads import tus, verification
 from penstock.web.facades import fal, replicate
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
@@ -36,6 +36,7 @@ from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
+from penstock.web.server.method_override import MethodOverride
 from penstock.web.sharing import public, shares
 
 PAGES = (
@@ -45,6 +46,7 @@ PAGES = (
     tus,
     files,
     assets,
+    verification,
     shares,
     public,
     deliveries,
@@ -97,7 +99,7 @@ def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
     off = gateway.settings.facades.off
     open_facades = [page for name, pages in FACADES.items() if name not in off for page in pages]
-    app = _assemble(gateway, (*PAGES, *open_facades))
+    app = MethodOverride(_assemble(gateway, (*PAGES, *open_facades)), tus.PATH)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port

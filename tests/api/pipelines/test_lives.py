@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import httpx
 import pytest
 from conftest import Server, Start
 from flows import FAST, FILM, FOX, MODEL, PICTURE, PRICED, finish, run, scripted, step, steps_of
@@ -161,6 +162,29 @@ class TestRetries:
         assert set(on_disk(server)) - set(kept) == set(paths_of(model))
         assert (await client.get("/api/v1/usage")).json()["total"]["cost"] == "0.30"
         await assert_books(server)
+
+    async def test_jobs_are_listed_by_pipeline_with_those_used_again(self, server: Server) -> None:
+        client, other = server.client, await server.sign_in("other")
+        failed = await finish(
+            client, (await run(client, {**FOX, "steps": [PICTURE, scripted(MODEL, ending="failed")]}))["id"]
+        )
+        again = await finish(
+            client, (await client.post(f"/api/v1/pipelines/{failed['id']}/retry", json={})).json()["id"]
+        )
+        picture, model = (each["job_ids"][0] for each in failed["steps"])
+        repeated = steps_of(again)["model"]["job_ids"][0]
+
+        async def listed(client: httpx.AsyncClient = client, **query: Any) -> list[str]:
+            answer = await client.get("/api/v1/jobs", params=query)
+            assert answer.status_code == 200, answer.text
+            return [job["id"] for job in answer.json()["data"]]
+
+        assert await listed(pipeline=failed["id"]) == sorted((model, picture), reverse=True)
+        assert await listed(pipeline=again["id"]) == sorted((repeated, picture), reverse=True)
+        assert await listed(pipeline=again["id"], limit=1) == [max(repeated, picture)]
+        assert await listed(pipeline=failed["id"], status="failed") == [model]
+        assert await listed(pipeline=again["id"], model="sim_text_to_image", q="fox") == [picture]
+        assert await listed(pipeline="pipe_none") == await listed(other, pipeline=failed["id"]) == []
 
     async def test_a_retry_keeps_timeouts_and_reports_what_is_deleted(self, server: Server) -> None:
         steps = [PICTURE, scripted(MODEL, ending="failed")]

@@ -1,19 +1,25 @@
 import { Button, Select, TextInput } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
+import { fetchPage } from "../../api/queries";
+import type { Pipeline } from "../../api/shapes";
 import { useFilters } from "../../parts/address_filters";
 import { JobSearch, ModelFilter } from "../../parts/job_search";
 import { SearchField } from "../../parts/search_field";
 import { WORDS } from "../../vocabulary";
+import { nameOfPipeline } from "../pipelines/pipeline_words";
 import { STATES } from "./job_words";
 
-export const FILTERS = ["q", "status", "model", "client_ref", "created_after", "created_before"] as const;
+export const FILTERS = ["q", "status", "model", "client_ref", "pipeline", "created_after", "created_before"] as const;
+const MORE = ["client_ref", "pipeline", "created_after", "created_before"];
+const MOST = 50;
 
 /** Filters of the list. All of them are in the URL. */
 export function JobFilters() {
   const [search, change] = useFilters();
   const [all, setAll] = useState(false);
   const given = Boolean(FILTERS.some((name) => search.get(name)) || search.get("batch"));
-  const isMoreGiven = ["client_ref", "created_after", "created_before"].some((name) => search.get(name));
+  const isMoreGiven = MORE.some((name) => search.get(name));
   return (
     <search
       className="job-filters"
@@ -39,6 +45,7 @@ export function JobFilters() {
         value={search.get("client_ref") ?? ""}
         onSettle={(value) => change({ client_ref: value })}
       />
+      <PipelineFilter value={search.get("pipeline")} onChange={(value) => change({ pipeline: value })} />
       <Moment name="created_after" label="Created after" search={search} change={change} />
       <Moment name="created_before" label="Created before" search={search} change={change} />
       <Button className="job-filters-more" variant="default" size="xs" onClick={() => setAll(true)}>
@@ -54,6 +61,43 @@ export function JobFilters() {
       )}
     </search>
   );
+}
+
+interface PipelineFilterProps {
+  value: string | null;
+  onChange: (value: string | null) => void;
+}
+
+/** The newest pipelines by name, read when the list is opened. */
+function PipelineFilter({ value, onChange }: PipelineFilterProps) {
+  const [opened, setOpened] = useState(false);
+  const pipelines = useQuery({
+    queryKey: ["pipelines", "newest"],
+    queryFn: ({ signal }) => fetchPage<Pipeline>("/api/v1/pipelines", { limit: MOST }, signal),
+    enabled: opened || value !== null,
+  });
+  const known = (pipelines.data?.data ?? []).map((each) => ({ value: each.id, label: labelOf(each) }));
+  const data = value && !known.some((each) => each.value === value) ? [...known, { value, label: value }] : known;
+  return (
+    <Select
+      className="job-filter"
+      label={WORDS.pipeline}
+      placeholder={WORDS.any}
+      data={data}
+      nothingFoundMessage={pipelines.isLoading ? "Loading" : "No pipeline"}
+      value={value}
+      onChange={onChange}
+      onDropdownOpen={() => setOpened(true)}
+      comboboxProps={{ width: 300, position: "bottom-start" }}
+      searchable
+      clearable
+      clearButtonProps={{ "aria-label": "Any pipeline" }}
+    />
+  );
+}
+
+function labelOf(pipeline: Pipeline): string {
+  return `${nameOfPipeline(pipeline)} · ${new Date(pipeline.created_at).toLocaleString()}`;
 }
 
 interface MomentProps {

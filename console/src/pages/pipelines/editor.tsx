@@ -18,6 +18,7 @@ import { ParamsForm } from "../playground/params_form";
 import "../playground/playground.css";
 import { type Draft, errorsByStep, keepDraft, keptDraft, paramsSchema, parse, textOf, usedParams } from "./draft";
 import { type Example, examplesOf } from "./examples";
+import { PipelineCode } from "./pipeline_code";
 import { Plan, planWords } from "./plan";
 import { SaveTemplate } from "./save_template";
 import { useTemplates } from "./template_list";
@@ -150,6 +151,7 @@ function Bench({ models, examples, first, named }: BenchProps) {
               <Button variant="default" disabled={!body} onClick={() => setSaving(true)}>
                 {WORDS.saveAsTemplate}
               </Button>
+              {body && <PipelineCode body={body} />}
             </Group>
           </Panel>
         </div>

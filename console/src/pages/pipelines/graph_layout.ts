@@ -21,6 +21,8 @@ export interface GraphLayout {
 
 export const NODE_WIDTH = 236;
 export const NODE_HEIGHT = 288;
+/** Room for an edge between nodes that it passes. */
+const LANE_HEIGHT = 8;
 const GAP_X = 56;
 const GAP_Y = 22;
 const GUTTER = 30;
@@ -47,54 +49,117 @@ export function depthsOf(nodes: GraphNode[]): Map<string, number> {
   return depths;
 }
 
+/** What stands in a column: a node, or a lane on which an edge passes the nodes of the column. */
+interface Cell {
+  name: string;
+  depth: number;
+  height: number;
+  /** Names of the cells before it that an edge comes from. */
+  before: string[];
+}
+
+/** The cells of an edge, from node to node over the lanes between. */
+type Route = string[];
+
 function columns(nodes: GraphNode[], room: number): GraphLayout {
-  const depths = depthsOf(nodes);
-  const ranks = Math.max(...depths.values(), 0) + 1;
+  const { cells, routes } = cellsOf(nodes);
+  const ranks = Math.max(...cells.map((cell) => cell.depth), 0) + 1;
   const gap = Math.max(GAP_X, Math.min(110, (room - ranks * NODE_WIDTH) / Math.max(1, ranks - 1)));
-  const places = new Map<string, Place>();
-  const rows = Array.from({ length: ranks }, (_, depth) => nodes.filter((node) => depths.get(node.name) === depth));
-  const most = Math.max(...rows.map((row) => row.length));
-  const height = most * (NODE_HEIGHT + GAP_Y) - GAP_Y;
-  rows.forEach((row, depth) => {
-    const weight = (node: GraphNode) => {
-      const above = node.needs.flatMap((need) => places.get(need)?.y ?? []);
-      return above.length ? above.reduce((sum, y) => sum + y, 0) / above.length : 0;
-    };
-    const top = (height - (row.length * (NODE_HEIGHT + GAP_Y) - GAP_Y)) / 2;
-    row
-      .toSorted((a, b) => weight(a) - weight(b))
-      .forEach((node, index) => {
-        places.set(node.name, { x: depth * (NODE_WIDTH + gap), y: top + index * (NODE_HEIGHT + GAP_Y) });
-      });
-  });
-  const edges = edgesOf(nodes, places, (from, to) => {
-    const [x1, y1] = [from.x + NODE_WIDTH, from.y + NODE_HEIGHT / 2];
-    const [x2, y2] = [to.x - 2, to.y + NODE_HEIGHT / 2];
-    const bend = Math.max(gap / 2, (x2 - x1) / 2);
-    return `M ${x1} ${y1} C ${x1 + bend} ${y1}, ${x2 - bend} ${y2}, ${x2} ${y2}`;
-  });
-  return { places, edges, nodeWidth: NODE_WIDTH, width: ranks * (NODE_WIDTH + gap) - gap, height };
+  const centres = new Map<string, Place>();
+  for (let depth = 0; depth < ranks; depth += 1) {
+    const column = cells.filter((cell) => cell.depth === depth);
+    const weights = new Map(column.map((cell) => [cell.name, meanOf(cell.before.map((name) => centres.get(name)?.y))]));
+    const ordered = column.toSorted((a, b) => (weights.get(a.name) ?? 0) - (weights.get(b.name) ?? 0));
+    let y = topOf(ordered);
+    for (const { name, height } of ordered) {
+      centres.set(name, { x: depth * (NODE_WIDTH + gap), y: y + height / 2 });
+      y += height + GAP_Y;
+    }
+  }
+  const tops = cells.map(({ name, height }) => (centres.get(name)?.y ?? 0) - height / 2);
+  const top = Math.min(...tops, 0);
+  const bottom = Math.max(...cells.map(({ height }, index) => (tops[index] ?? 0) + height), 0);
+  const at = (name: string): Place => ({ x: centres.get(name)?.x ?? 0, y: (centres.get(name)?.y ?? 0) - top });
+  const places = nodes.map(({ name }): [string, Place] => [name, { x: at(name).x, y: at(name).y - NODE_HEIGHT / 2 }]);
+  return {
+    places: new Map(places),
+    edges: routes.map((route) => ({ ...endsOf(route), path: pathOver(route.map(at), gap) })),
+    nodeWidth: NODE_WIDTH,
+    width: ranks * (NODE_WIDTH + gap) - gap,
+    height: bottom - top,
+  };
+}
+
+/** Return the nodes with lanes for all edges that skip a column. Edges of one node share their lanes. */
+function cellsOf(nodes: GraphNode[]): { cells: Cell[]; routes: Route[] } {
+  const depths = depthsOf(nodes);
+  const cells = new Map<string, Cell>();
+  for (const { name } of nodes) {
+    cells.set(name, { name, depth: depths.get(name) ?? 0, height: NODE_HEIGHT, before: [] });
+  }
+  const routes: Route[] = [];
+  for (const node of nodes) {
+    const end = cells.get(node.name);
+    for (const need of node.needs) {
+      const start = cells.get(need);
+      if (!start || !end || start === end) continue;
+      const route = [need];
+      for (let depth = start.depth + 1; depth < end.depth; depth += 1) {
+        const lane = `${need} past ${depth}`;
+        if (!cells.has(lane)) cells.set(lane, { name: lane, depth, height: LANE_HEIGHT, before: route.slice(-1) });
+        route.push(lane);
+      }
+      end.before.push(...route.slice(-1));
+      routes.push([...route, node.name]);
+    }
+  }
+  return { cells: [...cells.values()], routes };
+}
+
+/** Return the top of a column whose nodes are around 0; lanes beyond them move no node. */
+function topOf(column: Cell[]): number {
+  const isNode = (cell: Cell) => cell.height === NODE_HEIGHT;
+  const [first, last] = [column.findIndex(isNode), column.findLastIndex(isNode)];
+  const heightOf = (some: Cell[]) => some.reduce((sum, { height }) => sum + height + GAP_Y, 0);
+  return -(heightOf(column.slice(first, last + 1)) - GAP_Y) / 2 - heightOf(column.slice(0, first));
+}
+
+function meanOf(values: (number | undefined)[]): number {
+  const known = values.filter((value) => value !== undefined);
+  return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : 0;
+}
+
+function endsOf(route: Route): { key: string; from: string } {
+  const from = route[0] ?? "";
+  return { key: `${from} ${route.at(-1)}`, from };
+}
+
+/** Return a path through the centres of cells: it bends between columns, and is straight in a lane. */
+function pathOver(centres: Place[], gap: number): string {
+  return centres
+    .slice(1)
+    .map((to, index) => {
+      const from = centres[index] ?? to;
+      const x1 = from.x + NODE_WIDTH;
+      const x2 = to.x - (index === centres.length - 2 ? 2 : 0);
+      const start = index === 0 ? `M ${x1} ${from.y}` : `H ${x1}`;
+      return `${start} C ${x1 + gap / 2} ${from.y}, ${x2 - gap / 2} ${to.y}, ${x2} ${to.y}`;
+    })
+    .join(" ");
 }
 
 function stack(nodes: GraphNode[], room: number): GraphLayout {
   const depths = depthsOf(nodes);
   const ordered = nodes.toSorted((a, b) => (depths.get(a.name) ?? 0) - (depths.get(b.name) ?? 0));
   const places = new Map(ordered.map((node, index) => [node.name, { x: GUTTER, y: index * (NODE_HEIGHT + GAP_Y) }]));
-  const edges = edgesOf(nodes, places, (from, to) => {
-    const [y1, y2] = [from.y + NODE_HEIGHT - 40, to.y + 40];
+  const edges = cellsOf(nodes).routes.map((route) => {
+    const { key, from } = endsOf(route);
+    const y1 = (places.get(from)?.y ?? 0) + NODE_HEIGHT - 40;
+    const y2 = (places.get(route.at(-1) ?? "")?.y ?? 0) + 40;
     const x = GUTTER - 2;
     const bend = Math.min(GUTTER, 14 + (y2 - y1) / 60);
-    return `M ${x} ${y1} C ${x - bend} ${y1}, ${x - bend} ${y2}, ${x} ${y2}`;
+    return { key, from, path: `M ${x} ${y1} C ${x - bend} ${y1}, ${x - bend} ${y2}, ${x} ${y2}` };
   });
   const height = ordered.length * (NODE_HEIGHT + GAP_Y) - GAP_Y;
   return { places, edges, nodeWidth: Math.max(180, room - GUTTER - 2), width: room, height };
-}
-
-function edgesOf(nodes: GraphNode[], places: Map<string, Place>, draw: (from: Place, to: Place) => string) {
-  return nodes.flatMap((node) =>
-    node.needs.flatMap((need) => {
-      const [from, to] = [places.get(need), places.get(node.name)];
-      return from && to ? [{ key: `${need} ${node.name}`, from: need, path: draw(from, to) }] : [];
-    }),
-  );
 }

@@ -24,6 +24,7 @@ import { secondsOf } from "../jobs/job_words";
 import { newKey } from "../playground/new_key";
 import { Graph } from "./graph";
 import { usePipeline } from "./live_pipeline";
+import { PipelineCode } from "./pipeline_code";
 import { nameOfPipeline, secondsOfPipeline } from "./pipeline_words";
 import { addressOfTemplate } from "./template_list";
 
@@ -86,6 +87,7 @@ function Deeds({ pipeline, onRetry }: { pipeline: Pipeline; onRetry: () => void 
   };
   return (
     <>
+      <PipelineCode body={{ ...pipeline.given, params: pipeline.params }} />
       <Button
         component={Link}
         href={`/pipelines/new?from=${pipeline.id}`}
@@ -258,6 +260,7 @@ function PipelineFacts({ pipeline }: { pipeline: Pipeline }) {
     <Facts
       facts={[
         [WORDS.id, <Identifier key="id" id={pipeline.id} />],
+        [WORDS.jobs, link(`/jobs?pipeline=${pipeline.id}`, "Open in the list of jobs")],
         [WORDS.template, template && link(addressOfTemplate(template, version), `${template} v${version}`)],
         ["Retry of", pipeline.retry_of && link(`/pipelines/${pipeline.retry_of}`, pipeline.retry_of)],
         [WORDS.clientRef, pipeline.client_ref && <span className="mono">{pipeline.client_ref}</span>],

@@ -11,6 +11,7 @@ import { WORDS } from "../../vocabulary";
 import { primaryOf } from "../gallery/kinds";
 import { OutputThumb, signOf } from "../jobs/thumbnail";
 import { words } from "../playground/form_schema";
+import { UseAsInput } from "../playground/use_as_input";
 import { doneOf } from "./pipeline_words";
 
 const ModelView = lazy(() => import("../../parts/model_view").then((module) => ({ default: module.ModelView })));
@@ -27,6 +28,8 @@ interface Props {
 export function StepNode({ step, isDone, onRetry }: Props) {
   const jobs = step.jobs ?? [];
   const failed = jobs.find((job) => job.error);
+  const only = jobs.length === 1 ? jobs[0] : undefined;
+  const output = only && primaryOf(only);
   const percent = Math.round(step.progress * 100);
   const isOpen = step.status === "running" || step.status === "queued" || step.status === "waiting";
   return (
@@ -50,8 +53,8 @@ export function StepNode({ step, isDone, onRetry }: Props) {
         aria-label={`${WORDS.progress} of ${step.name}`}
       />
       <footer>
-        {jobs.length === 1 && jobs[0] ? (
-          <Anchor component={Link} href={`/jobs/${jobs[0].id}`} size="xs" underline="always">
+        {only ? (
+          <Anchor component={Link} href={`/jobs/${only.id}`} size="xs" underline="always">
             {WORDS.job}
             <VisuallyHidden> of {step.name}</VisuallyHidden>
           </Anchor>
@@ -65,11 +68,14 @@ export function StepNode({ step, isDone, onRetry }: Props) {
             {phaseOf(jobs)} {percent} %
           </Text>
         )}
-        {isDone && (
-          <Button size="compact-xs" variant="default" onClick={onRetry}>
-            Retry from here<VisuallyHidden> ({step.name})</VisuallyHidden>
-          </Button>
-        )}
+        <span className="step-deeds">
+          {only && output && <UseAsInput job={only} output={output} isBare />}
+          {isDone && (
+            <Button size="compact-xs" variant="default" onClick={onRetry}>
+              Retry from here<VisuallyHidden> ({step.name})</VisuallyHidden>
+            </Button>
+          )}
+        </span>
       </footer>
     </article>
   );

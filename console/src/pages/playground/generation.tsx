@@ -10,7 +10,7 @@ import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { kindWords } from "../../parts/file_kinds";
 import { formatMoney } from "../../parts/money";
-import { generationSamples } from "../../parts/samples/samples";
+import { generationDialects } from "../../parts/samples/samples";
 import { formatSeconds } from "../../parts/time";
 import { WORDS } from "../../vocabulary";
 import { signOf } from "../jobs/thumbnail";
@@ -21,7 +21,7 @@ import { slotsOf } from "./file_slots";
 import { JobCard } from "./job_card";
 import { newKey } from "./new_key";
 import { type Params, ParamsForm } from "./params_form";
-import { ShowCode } from "./show_code";
+import { ShowDialects } from "./show_code";
 import { fileNameOf } from "./uploads";
 
 const NO_PARAMS: Params = {};
@@ -76,8 +76,8 @@ export default function Generation({ model }: { model: Model }) {
             <Button onClick={submit} disabled={!complete} loading={start.isPending}>
               Generate
             </Button>
-            <ShowCode
-              samples={() => generationSamples(location.origin, model, params, fileNameOf)}
+            <ShowDialects
+              samples={() => generationDialects(location.origin, model, params, fileNameOf)}
               note={JSON.stringify(params).includes("file_token") ? "Run it in the folder of the file." : undefined}
             />
             {Object.keys(params).length > 0 && (

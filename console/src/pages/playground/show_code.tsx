@@ -13,8 +13,8 @@ export function ShowCode({ samples, note }: { samples: () => Samples; note?: str
 }
 
 /** Like `ShowCode`, for a request that can be sent in several dialects. */
-export function ShowDialects({ samples }: { samples: () => Record<string, Samples> }) {
-  return <CodeDialog>{() => <Dialects samples={samples()} />}</CodeDialog>;
+export function ShowDialects({ samples, note }: { samples: () => Record<string, Samples>; note?: string | undefined }) {
+  return <CodeDialog note={note}>{() => <Dialects samples={samples()} />}</CodeDialog>;
 }
 
 function Dialects({ samples }: { samples: Record<string, Samples> }) {

@@ -1,5 +1,5 @@
 /** First steps on the landing page. Each ticks itself from what the server or the browser knows. */
-import { ActionIcon, Button, Tooltip } from "@mantine/core";
+import { ActionIcon, Button, Group, Tooltip } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link } from "wouter";
@@ -7,6 +7,7 @@ import { fetchPage } from "../../api/queries";
 import type { Job, Model, Webhook } from "../../api/shapes";
 import { useSession } from "../../session";
 import { Icon } from "../../shell/icons";
+import { WORDS } from "../../vocabulary";
 import { isHosted } from "../model_order";
 import { noteStep, useStepNotes } from "./progress";
 import "./first_steps.css";
@@ -40,11 +41,16 @@ export function FirstSteps({ models, hasChatted }: { models: Model[]; hasChatted
     {
       title: "Copy the code",
       isDone: Boolean(notes.copied),
-      about: "Every request is also a complete program: curl, Python or JavaScript.",
+      about: "Every request is also a complete program. Or connect a client that you have.",
       action: (
-        <Button size="compact-sm" variant="default" onClick={() => window.dispatchEvent(new Event(SHOW_CODE))}>
-          Open the code
-        </Button>
+        <Group gap={6}>
+          <Button size="compact-sm" variant="default" onClick={() => window.dispatchEvent(new Event(SHOW_CODE))}>
+            Open the code
+          </Button>
+          <Button size="compact-sm" variant="default" component={Link} href="/connect">
+            {WORDS.connect}
+          </Button>
+        </Group>
       ),
     },
     {

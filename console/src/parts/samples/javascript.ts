@@ -1,14 +1,15 @@
 /** Programs in JavaScript for Node 18 or newer, without any package. */
 import type { Body, ChatDialect } from "./chat_dialects";
-import { type GenerationCode, UPLOAD } from "./request";
+import { type RequestCode, type Target, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
 const KEY = `const KEY = process.env.PENSTOCK_API_KEY;
 if (!KEY) throw new Error("PENSTOCK_API_KEY is not set.");`;
 
-export function generateInJavaScript({ origin, body, files, job }: GenerationCode): string {
-  const name = job ? "fetch.mjs" : "generate.mjs";
-  const start = job ? `let job = await call("/api/v1/jobs/${job}");` : starting(body);
+export function runInJavaScript({ origin, target, body, files, job }: RequestCode): string {
+  const { noun, records } = target;
+  const name = job ? "fetch.mjs" : noun === "job" ? "generate.mjs" : "pipeline.mjs";
+  const start = job ? `let job = await call("${records}/${job}");` : starting(target, body);
   const reads = files.includes(SAMPLE_PICTURE) ? "access, readFile, writeFile" : "readFile, writeFile";
   return `// Save as ${name}, then run: node ${name} (Node 18 or newer, no packages needed)
 // Set your key first: export PENSTOCK_API_KEY=psk_…
@@ -41,16 +42,14 @@ ${start}
 
 // Wait until it is done. The server holds each answer for up to 30 seconds.
 const deadline = Date.now() + TIMEOUT * 1000;
-for (let pause = 0.5; !job.done; pause = Math.min(pause * 2, 8)) {
-  if (Date.now() > deadline) throw new Error(\`\${job.id} is not done after \${TIMEOUT} seconds. It continues.\`);
+for (let pause = 0.5; !${noun}.done; pause = Math.min(pause * 2, 8)) {
+  if (Date.now() > deadline) throw new Error(\`\${${noun}.id} is not done after \${TIMEOUT} seconds. It continues.\`);
   await pauseFor(pause);
-  job = await call(\`/api/v1/jobs/\${job.id}?wait=30\`);
+  ${noun} = await call(\`${records}/\${${noun}.id}?wait=30\`);
 }
-if (job.status !== "succeeded") throw new Error(\`\${job.id} \${job.status}: \${job.error?.message}\`);
+if (${noun}.status !== "succeeded") throw new Error(\`\${${noun}.id} \${${noun}.status}: \${${noun}.error?.message}\`);
 
-// Download every output. The links are signed and need no key.
-for (const output of job.outputs) {
-  const name = new URL(output.url).pathname.split("/").pop();
+${noun === "job" ? OUTPUTS : RESULTS}
   const download = await fetch(output.url);
   if (!download.ok) throw new Error(\`\${name} could not be downloaded: \${download.status}\`);
   await writeFile(name, Buffer.from(await download.arrayBuffer()));
@@ -58,17 +57,30 @@ for (const output of job.outputs) {
 }`;
 }
 
-function starting(body: unknown): string {
+const OUTPUTS = `// Download every output. The links are signed and need no key.
+for (const output of job.outputs) {
+  const name = new URL(output.url).pathname.split("/").pop();`;
+
+const RESULTS = `// Download the outputs of the last steps. The links are signed and need no key.
+const taken = new Set(pipeline.steps.flatMap((step) => step.needs));
+const last = pipeline.steps.filter((step) => !taken.has(step.name));
+const results = last.flatMap((step) =>
+  step.jobs.flatMap((job, index) => job.outputs.map((output) => ({ ...output, prefix: \`\${step.name}-\${index + 1}-\` }))),
+);
+for (const output of results) {
+  const name = output.prefix + new URL(output.url).pathname.split("/").pop();`;
+
+function starting({ noun, start }: Target, body: unknown): string {
   const marked = new RegExp(`"${UPLOAD}((?:[^"\\\\]|\\\\.)*)"`, "g");
   const given = JSON.stringify(body, null, 2).replaceAll(marked, 'await upload("$1")');
   return `const body = ${given};
-let job = await call("/model/v1/generation", {
+let ${noun} = await call("${start}", {
   method: "POST",
-  // A retry with its Idempotency-Key starts no second job.
+  // A retry with its Idempotency-Key starts no second ${noun}.
   headers: { "Content-Type": "application/json", "Idempotency-Key": randomUUID() },
   body: JSON.stringify(body),
 });
-console.log("Started", job.id);`;
+console.log("Started", ${noun}.id);`;
 }
 
 function uploads(files: string[]): string {

@@ -1,9 +1,9 @@
 /** Programs in Python: requests for generations, the vendor's own package for chat. */
 import type { Body, ChatDialect } from "./chat_dialects";
-import { type GenerationCode, UPLOAD } from "./request";
+import { type RequestCode, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
-export function generateInPython({ origin, body, files, job }: GenerationCode): string {
+export function generateInPython({ origin, body, files, job }: RequestCode): string {
   const name = job ? "fetch.py" : "generate.py";
   const start = job ? `job = call("GET", "/api/v1/jobs/${job}")` : starting(body);
   return `# Save as ${name}, then run: pip install requests && python ${name}
@@ -49,7 +49,7 @@ while not job["done"]:
     pause = min(pause * 2, 8)
     job = call("GET", f"/api/v1/jobs/{job['id']}?wait=30")
 if job["status"] != "succeeded":
-    sys.exit(f"{job['id']} {job['status']}: {job['error']['message']}")
+    sys.exit(f"{job['id']} {job['status']}: {(job['error'] or {}).get('message')}")
 
 # Download every output. The links are signed and need no key.
 for output in job["outputs"]:
@@ -116,7 +116,7 @@ function argument(name: string, value: unknown): string {
 }
 
 /** A value in Python, on several lines if it is long. A marked text is a file to upload. */
-function literal(value: unknown, indent: number): string {
+export function literal(value: unknown, indent: number): string {
   if (value === null || value === undefined) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (typeof value === "string" && value.startsWith(UPLOAD)) return `upload(${JSON.stringify(value.slice(1))})`;

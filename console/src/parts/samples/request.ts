@@ -1,4 +1,4 @@
-/** A generation as code shows it: uploads by the names of their files instead of tokens that end. */
+/** A request as code shows it: uploads by the names of their files instead of tokens that end. */
 import type { Model } from "../../api/shapes";
 import { SAMPLE_PICTURE } from "./sample_picture";
 
@@ -7,8 +7,21 @@ export type Params = Record<string, unknown>;
 /** Before the name of a file that the code uploads: a character that nobody types. */
 export const UPLOAD = "\uE000";
 
-export interface GenerationCode {
+/** What code starts, waits for and downloads. */
+export interface Target {
+  noun: "job" | "pipeline";
+  /** Path that starts one. */
+  start: string;
+  /** Path of all records. */
+  records: string;
+}
+
+const JOB: Target = { noun: "job", start: "/model/v1/generation", records: "/api/v1/jobs" };
+const PIPELINE: Target = { noun: "pipeline", start: "/api/v1/pipelines", records: "/api/v1/pipelines" };
+
+export interface RequestCode {
   origin: string;
+  target: Target;
   body: unknown;
   /** Names of the files to upload. */
   files: string[];
@@ -16,13 +29,33 @@ export interface GenerationCode {
   job?: string;
 }
 
-/** `nameOf`: the file's name of an upload's token, if this tab knows it. */
-export function generationCode(
-  origin: string,
-  model: Model,
+/** Return the file's name of an upload's token, if this tab knows it. */
+export type NameOf = (token: string) => string | undefined;
+
+const UNKNOWN: NameOf = () => undefined;
+
+export function generationCode(origin: string, model: Model, params: Params, nameOf = UNKNOWN): RequestCode {
+  const { value, files } = withNames(withExample(model, params), nameOf, isNoPicture);
+  return { origin, target: JOB, body: { model: model.id, input: [{ params: value }] }, files };
+}
+
+/** `body`: steps and params, as a request has them. */
+export function pipelineCode(origin: string, body: Params, nameOf = UNKNOWN): RequestCode {
+  const { value, files } = withNames(body, nameOf);
+  return { origin, target: PIPELINE, body: value, files };
+}
+
+/** Code that waits for a job. */
+export function jobCode(origin: string, job: string): RequestCode {
+  return { origin, target: JOB, job, body: null, files: [] };
+}
+
+/** Replace tokens of uploads by marked names of files, and what `isSample` by the sample picture's. */
+function withNames(
   params: Params,
-  nameOf: (token: string) => string | undefined = () => undefined,
-): GenerationCode {
+  nameOf: NameOf,
+  isSample: (value: unknown) => boolean = () => false,
+): { value: Params; files: string[] } {
   const files: string[] = [];
   const upload = (name: string) => {
     if (!files.includes(name)) files.push(name);
@@ -32,13 +65,11 @@ export function generationCode(
     if (Array.isArray(value)) return value.map(walk);
     if (typeof value !== "object" || value === null) return value;
     const { file_token: token } = value as { file_token?: unknown };
-    if (isNoPicture(value)) return { ...roleOf(value), ...upload(SAMPLE_PICTURE) };
+    if (isSample(value)) return { ...roleOf(value), ...upload(SAMPLE_PICTURE) };
     if (typeof token === "string") return { ...roleOf(value), ...upload(nameOf(token) || "picture.png") };
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, walk(inner)]));
   };
-  const whole = withExample(model, params);
-  const input = Object.entries(whole).map(([name, value]) => [name, walk(value)]);
-  return { origin, body: { model: model.id, input: [{ params: Object.fromEntries(input) }] }, files };
+  return { value: Object.fromEntries(Object.entries(params).map(([name, value]) => [name, walk(value)])), files };
 }
 
 /** Required params that are not filled in yet are those of the model's example. */

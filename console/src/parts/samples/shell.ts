@@ -1,13 +1,15 @@
 /** Programs for bash with curl. Answers are read with python3, which nearly every machine has. */
 import type { Body, ChatDialect } from "./chat_dialects";
-import { type GenerationCode, UPLOAD } from "./request";
+import { type RequestCode, type Target, UPLOAD } from "./request";
 import { SAMPLE_PATH, SAMPLE_PICTURE } from "./sample_picture";
 
 const HEAD = `# Needs curl and python3. Set your key first: export PENSTOCK_API_KEY=psk_…`;
 
-export function generateInShell({ origin, body, files, job }: GenerationCode): string {
-  const name = job ? "fetch.sh" : "generate.sh";
-  const start = job ? `JOB=${job}` : starting(body, files);
+export function runInShell({ origin, target, body, files, job }: RequestCode): string {
+  const { noun, records } = target;
+  const id = noun.toUpperCase();
+  const name = job ? "fetch.sh" : noun === "job" ? "generate.sh" : "pipeline.sh";
+  const start = job ? `JOB=${job}` : starting(target, body, files);
   return `#!/usr/bin/env bash
 # Save as ${name}, then run: bash ${name}
 ${HEAD}
@@ -25,40 +27,58 @@ call() {
   cat "$ANSWER"
 }
 # Read one field of an answer.
-field() { python3 -c "import json, sys; print(json.load(sys.stdin)$1)"; }
+field() { python3 -c "import json, sys; answer = json.load(sys.stdin); print(answer$1)"; }
 ${uploads(files)}
 ${start}
 
 # Wait until it is done. The server holds each answer for up to 30 seconds.
 PAUSE=1
-RECORD=$(call "$BASE/api/v1/jobs/$JOB?wait=30")
+RECORD=$(call "$BASE${records}/$${id}?wait=30")
 until [ "$(field '["done"]' <<< "$RECORD")" = True ]; do
-  [ "$SECONDS" -lt "$TIMEOUT" ] || { echo "$JOB is not done after $TIMEOUT seconds. It continues." >&2; exit 1; }
+  [ "$SECONDS" -lt "$TIMEOUT" ] || { echo "$${id} is not done after $TIMEOUT seconds. It continues." >&2; exit 1; }
   sleep "$PAUSE"
   PAUSE=$((PAUSE < 8 ? PAUSE * 2 : PAUSE))
-  RECORD=$(call "$BASE/api/v1/jobs/$JOB?wait=30")
+  RECORD=$(call "$BASE${records}/$${id}?wait=30")
 done
 if [ "$(field '["status"]' <<< "$RECORD")" != succeeded ]; then
-  echo "$JOB $(field '["status"]' <<< "$RECORD"): $(field '["error"]["message"]' <<< "$RECORD")" >&2
+  REASON=$(field '["error"] and answer["error"]["message"]' <<< "$RECORD")
+  echo "$${id} $(field '["status"]' <<< "$RECORD"): $REASON" >&2
   exit 1
 fi
 
-# Download every output. The links are signed and need no key.
-for URL in $(python3 -c 'import json, sys; print(*(each["url"] for each in json.load(sys.stdin)["outputs"]))' <<< "$RECORD"); do
-  NAME=$(basename "\${URL%%\\?*}")
+${noun === "job" ? OUTPUTS : RESULTS}
   curl -sS --fail --location --retry 4 -o "$NAME" "$URL"
   echo "Saved $NAME"
-done`;
+${noun === "job" ? "done" : `done < <(python3 -c "$LIST" <<< "$RECORD")`}`;
 }
 
-function starting(body: unknown, files: string[]): string {
+const OUTPUTS = `# Download every output. The links are signed and need no key.
+for URL in $(python3 -c 'import json, sys; print(*(each["url"] for each in json.load(sys.stdin)["outputs"]))' <<< "$RECORD"); do
+  NAME=$(basename "\${URL%%\\?*}")`;
+
+const RESULTS = `# Download the outputs of the last steps. The links are signed and need no key.
+LIST='
+import json, sys
+
+steps = json.load(sys.stdin)["steps"]
+taken = {name for step in steps for name in step["needs"]}
+for step in steps:
+    for number, job in enumerate([] if step["name"] in taken else step["jobs"], 1):
+        for output in job["outputs"]:
+            name = output["url"].split("?")[0].rsplit("/", 1)[1]
+            print(step["name"] + f"-{number}-{name}", output["url"])
+'
+while read -r NAME URL; do`;
+
+function starting({ noun, start }: Target, body: unknown, files: string[]): string {
+  const id = noun.toUpperCase();
   const numbered = JSON.stringify(body, numberUploads(files), 2);
   const given = quote(numbered).replaceAll(new RegExp(`${UPLOAD}(\\d+)`, "g"), `'"$FILE_$1"'`);
-  return `# Start the job. A retry with its Idempotency-Key starts no second one.
-JOB=$(call "$BASE/model/v1/generation" -H "Content-Type: application/json" \\
+  return `# Start the ${noun}. A retry with its Idempotency-Key starts no second one.
+${id}=$(call "$BASE${start}" -H "Content-Type: application/json" \\
   -H "Idempotency-Key: $(date +%s)-$$-$RANDOM" \\
   -d ${given} | field '["id"]')
-echo "Started $JOB"`;
+echo "Started $${id}"`;
 }
 
 /** A replacer for JSON that puts the number of a file in place of its name. */
@@ -104,6 +124,6 @@ if answer.get("error"):
 ${dialect.print}'`;
 }
 
-function quote(text: string): string {
+export function quote(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

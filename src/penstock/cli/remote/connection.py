@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
@@ -20,7 +20,10 @@ from penstock.cli.store_access import load_settings
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
 
+    from penstock.client import Client
     from penstock.client.config import Address
+
+T = TypeVar("T")
 
 BaseUrl = Annotated[
     str | None,
@@ -37,11 +40,7 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     def run(*, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None, **given: Any) -> None:
-        from penstock.client import Client
-
-        with _expected_errors(as_json=given["as_json"]), Client(base_url or _settled_address(data, config)) as client:
-            _check_host(client.base_url)
-            command(client, **given)
+        run_with_client(lambda client: command(client, **given), base_url, data, config, as_json=given["as_json"])
 
     _, *own = inspect.signature(command).parameters.values()
     *server, _ = inspect.signature(run).parameters.values()
@@ -50,6 +49,17 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = seen  # pyright: ignore[reportFunctionMemberAccess]  Typer reads it
     run.__annotations__ = {name: each.annotation for name, each in seen.parameters.items()}
     return run
+
+
+def run_with_client(
+    ask: Callable[["Client"], T], base_url: str | None, data: Path | None, config: Path | None, *, as_json: bool
+) -> T:
+    """Return what the function gets from the server. An error ends the command as in `speaks_to_server`."""
+    from penstock.client import Client
+
+    with _expected_errors(as_json=as_json), Client(base_url or _settled_address(data, config)) as client:
+        _check_host(client.base_url)
+        return ask(client)
 
 
 @contextmanager

@@ -6,7 +6,13 @@ import typer
 
 from penstock.cli.options import AsJson
 from penstock.cli.printing import fail, print_json, print_result, print_table
-from penstock.cli.remote.connection import complete_jobs, complete_models, read_params, speaks_to_server
+from penstock.cli.remote.connection import (
+    complete_jobs,
+    complete_models,
+    complete_pipelines,
+    read_params,
+    speaks_to_server,
+)
 from penstock.cli.remote.errors import plain
 from penstock.cli.remote.lineage import print_lineage
 from penstock.cli.remote.output_path import Output, check_output
@@ -39,12 +45,15 @@ def list_jobs(
     ] = None,
     client_ref: Annotated[str | None, typer.Option(metavar="TEXT", help="Only jobs with this reference.")] = None,
     batch: Annotated[str | None, typer.Option(metavar="ID", help="Only jobs of this batch.")] = None,
+    pipeline: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only jobs of this pipeline.", autocompletion=complete_pipelines)
+    ] = None,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """List jobs, newest first."""
-    found = client.jobs(search=search, status=status, model=model, client_ref=client_ref, batch=batch, limit=limit)
-    jobs = list(found)
+    filters = {"search": search, "status": status, "model": model, "client_ref": client_ref}
+    jobs = list(client.jobs(**filters, batch=batch, pipeline=pipeline, limit=limit))
     if as_json:
         print_json([job.raw for job in jobs])
         return

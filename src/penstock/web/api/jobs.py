@@ -59,6 +59,9 @@ async def list_jobs(
     model: Annotated[str | None, Query(max_length=200)] = None,
     client_ref: Annotated[str | None, Query(max_length=128)] = None,
     batch: Annotated[str | None, Query(max_length=64)] = None,
+    pipeline: Annotated[
+        str | None, Query(max_length=64, description="only jobs of this pipeline, and those that it uses again")
+    ] = None,
     created_after: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     created_before: Annotated[Moment | None, Query(description="RFC 3339 with a zone")] = None,
     limit: Limit = 20,
@@ -71,6 +74,7 @@ async def list_jobs(
         "model": model,
         "client_ref": client_ref,
         "batch_id": batch,
+        "pipeline": pipeline,
         "created_after": None if created_after is None else created_after.timestamp(),
         "created_before": None if created_before is None else created_before.timestamp(),
         "kept_at": caller.gateway.clock(),

@@ -242,7 +242,7 @@ def page(
     found: list[Job] = []
     states = STATES.get(filters.get("state"), (filters.get("state"),))
     for state in states:  # one query each, so that an index serves the order
-        query = _filter(account_id, {**filters, "states": None if state is None else (state,)})
+        query = _filter(connection, account_id, {**filters, "states": None if state is None else (state,)})
         if before is not None:
             query = query.where(jobs.c.id < before)
         rows = connection.execute(query.order_by(jobs.c.id.desc()).limit(limit))
@@ -285,17 +285,19 @@ def page_of_models(connection: Connection, account_id: str, page: ModelPage, now
 def choose(connection: Connection, account_id: str, filters: Mapping[str, Any], job_ids: Sequence[str]) -> list[Job]:
     """Return those of these jobs that are the account's and pass the filters, newest first."""
     states = None if filters.get("state") is None else STATES.get(filters["state"], (filters["state"],))
-    query = _filter(account_id, {**filters, "states": states}).where(jobs.c.id.in_(job_ids)).order_by(jobs.c.id.desc())
-    return [event_rows.decode_job(row.document) for row in connection.execute(query)]
+    query = _filter(connection, account_id, {**filters, "states": states}).where(jobs.c.id.in_(job_ids))
+    return [event_rows.decode_job(row.document) for row in connection.execute(query.order_by(jobs.c.id.desc()))]
 
 
-def _filter(account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
+def _filter(connection: Connection, account_id: str, filters: Mapping[str, Any]) -> Select[tuple[bytes]]:
     query = select(jobs.c.document).where(jobs.c.account_id == account_id, jobs.c.removed.is_(None))
     if (states := filters.get("states")) is not None:
         query = query.where(jobs.c.state.in_(states) if len(states) > 1 else jobs.c.state == states[0])
     for name in ("model", "client_ref", "batch_id"):
         if filters.get(name) is not None:
             query = query.where(jobs.c[name] == filters[name])
+    if (pipeline_id := filters.get("pipeline")) is not None:
+        query = query.where(jobs.c.id.in_(pipeline_rows.job_ids_of(connection, account_id, pipeline_id)))
     if (after := filters.get("created_after")) is not None:  # ids sort by time, so the index is used
         query = query.where(jobs.c.created_at > after, jobs.c.id > first_id("job", after - MAX_ID_SKEW_SECONDS))
     if (until := filters.get("created_before")) is not None:

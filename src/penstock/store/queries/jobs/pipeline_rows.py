@@ -60,6 +60,13 @@ def get(connection: Connection, account_id: str, pipeline_id: str) -> Pipeline:
     return _decode(found.document)
 
 
+def job_ids_of(connection: Connection, account_id: str, pipeline_id: str) -> Sequence[str]:
+    """Return the jobs of an account's pipeline, with those that it uses again. None if there is no such pipeline."""
+    query = select(pipelines.c.document).where(pipelines.c.id == pipeline_id, pipelines.c.account_id == account_id)
+    found = connection.execute(query).scalar()
+    return () if found is None else _decode(found).job_ids
+
+
 def page(connection: Connection, account_id: str, before: str | None, limit: int, now: float) -> list[Pipeline]:
     """Return a page of an account's pipelines, newest first."""
     query = select(pipelines.c.document).where(pipelines.c.account_id == account_id, pipelines.c.removed.is_(None))
