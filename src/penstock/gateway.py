@@ -55,6 +55,7 @@ from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
 from penstock.storage.open_uploads import UploadFolder
+from penstock.storage.previews import Previews
 from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
@@ -249,6 +250,7 @@ class Gateway:
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
         self.sound_meter = SoundMeter(uploads)
+        self.previews = Previews(self.assets, uploads)
         self._open_inputs(uploads)
         self._open_upkeep()
         self.intake = Intake(

@@ -28,6 +28,7 @@ from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
 from penstock.web.api.uploads import tus, verification
 from penstock.web.facades import fal, replicate
+from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
@@ -76,7 +77,7 @@ FACADES: Mapping[str, Sequence[ModuleType]] = {
     "videos": (videos,),
     "replicate": replicate.PAGES,
     "fal": fal.PAGES,
-    "mcp": (),
+    "mcp": (mcp_routes,),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
 
@@ -91,6 +92,7 @@ HOT: Mapping[Endpoint, ReadParams] = {
     videos.retrieve: generations.read_no_params,
     **replicate.HOT,
     **fal.HOT,
+    mcp_routes.serve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 

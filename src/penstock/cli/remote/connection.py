@@ -57,7 +57,7 @@ def run_with_client(
     """Return what the function gets from the server. An error ends the command as in `speaks_to_server`."""
     from penstock.client import Client
 
-    with _expected_errors(as_json=as_json), Client(base_url or _settled_address(data, config)) as client:
+    with _expected_errors(as_json=as_json), Client(base_url or settled_address(data, config)) as client:
         _check_host(client.base_url)
         return ask(client)
 
@@ -81,7 +81,7 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
 
 
-def _settled_address(data: Path | None, config: Path | None) -> str | None:
+def settled_address(data: Path | None, config: Path | None) -> str | None:
     """Return the address in the named settings, or None if none are named or PENSTOCK_BASE_URL is set."""
     named = data or config or os.environ.get("PENSTOCK_DATA") or os.environ.get("PENSTOCK_CONFIG")
     if not named or os.environ.get("PENSTOCK_BASE_URL"):
@@ -192,7 +192,7 @@ def _ask_quickly(path: str, field: str = "id") -> list[str]:
     from penstock.client.errors import BadInput
 
     try:
-        address = find_address(_settled_address(None, None), None, timeout=QUICK_SECONDS, connections=1)
+        address = find_address(settled_address(None, None), None, timeout=QUICK_SECONDS, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
         with _opener(address).open(request, timeout=QUICK_SECONDS) as reply:
             page: Mapping[str, Any] = json.load(reply)
