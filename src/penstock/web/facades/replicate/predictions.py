@@ -140,7 +140,7 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
 
 def read_order(body: Mapping[str, Any]) -> PredictionBody:
     """Return the order. The plain one, with nothing but its input, needs no validation."""
-    if body.keys() == {"input"} and isinstance(body["input"], dict):
+    if set(body) == {"input"} and isinstance(body["input"], dict):
         return PredictionBody.model_construct(input=body["input"])
     wanted, details = read(PredictionBody, body, "")
     if wanted is None or details:
