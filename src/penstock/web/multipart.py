@@ -123,10 +123,11 @@ class _Form:
         self._disposition = b""
         if b"name" not in options:
             raise InvalidRequest("A part of the form has no name.")
-        self._is_wanted = b"filename" in options and options[b"name"] == self._wanted
-        self._files, self._fields = self._files + self._is_wanted, self._fields + (not self._is_wanted)
+        is_file = b"filename" in options and options[b"name"] not in self._asked
+        self._is_wanted = is_file and options[b"name"] == self._wanted
+        self._files, self._fields = self._files + is_file, self._fields + (not is_file)
         if self._files > 1 or self._fields > MAX_FIELDS:
-            raise InvalidRequest(f"The form has more than one such file, or more than {MAX_FIELDS} other fields.")
+            raise InvalidRequest(f"The form has more than one file, or more than {MAX_FIELDS} other fields.")
         self._text = options[b"name"] if options[b"name"] in self._asked and not self._is_wanted else None
         if self._is_wanted:
             self.filename = options[b"filename"]

@@ -32,6 +32,8 @@ from penstock.web.responses import Json
 router = APIRouter(tags=[TAG])
 
 PAGE_SIZE = 100
+METADATA = ("metadata",)
+"""A field that one client sends with a file name."""
 Token = Annotated[str, Path(description="`file_…`")]
 BINARY = {
     "description": "The bytes.",
@@ -61,7 +63,7 @@ async def create_file(request: Request) -> Response:
     """Upload a picture, film, sound or 3D model as the multipart field `content`."""
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
-    upload = FileUpload(request, "content")
+    upload = FileUpload(request, "content", texts=METADATA)
     file = await store_upload(caller, upload.chunks(), lambda: upload.name, "content")
     return Json(_record(caller, file), 201, limits)
 

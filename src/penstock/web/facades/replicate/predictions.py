@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
+from penstock.catalog.params import read
 from penstock.domain.api_keys import Scope
 from penstock.domain.events import ENDINGS, EventType
 from penstock.domain.jobs import Job
@@ -52,7 +53,7 @@ from penstock.web.facades.replicate.shapes import (
     PredictionBody,
     page,
 )
-from penstock.web.json_bodies import read_params
+from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json
 
 router = APIRouter(tags=[TAG])
@@ -126,7 +127,8 @@ async def create_deployment_prediction(owner: str, name: str, request: Request) 
 
 async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     caller = await admit(request, Scope.GENERATE)
-    wanted, sent = await read_params(request, PredictionBody)
+    sent = (await read_json(request)).body
+    wanted = read_order(sent)
     if named is None and wanted.version is None:
         raise refuse([Detail("version", "Field required: the `id` of a version, or `owner/name`.")])
     model = find_model(caller, *named) if named else find_version(caller, wanted.version or "")
@@ -134,6 +136,16 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     receipt = await orders.place(caller, _order(model, wanted, sent))
     del wanted, sent  # the caller may wait for long
     return await _answer(caller, receipt, read_wait(request), limits)
+
+
+def read_order(body: Mapping[str, Any]) -> PredictionBody:
+    """Return the order. The plain one, with nothing but its input, needs no validation."""
+    if set(body) == {"input"} and isinstance(body["input"], dict):
+        return PredictionBody.model_construct(input=body["input"])
+    wanted, details = read(PredictionBody, body, "")
+    if wanted is None or details:
+        raise refuse(details)
+    return wanted
 
 
 def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
