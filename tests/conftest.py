@@ -31,7 +31,7 @@ from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
 from penstock.observability import logs
 from penstock.ports import Ports
-from penstock.settings.tables import Settings, load
+from penstock.settings.tables import Provenance, Settings, load
 from penstock.store import schema
 from penstock.store.connect import make_engine, open_database
 from penstock.store.database import Database
@@ -290,7 +290,9 @@ async def database(store_url: str) -> AsyncGenerator[Database]:
 
 @asynccontextmanager
 async def running(settings: Settings, port: int = 0, clocks: Clocks = CLOCKS) -> AsyncGenerator[Server]:
-    """A gateway that serves until the block ends."""
+    """A gateway that serves until the block ends. It signs results, at 15 ms each, only if its settings say so."""
+    if "provenance" not in settings.model_fields_set:
+        settings = settings.model_copy(update={"provenance": Provenance(results="unsigned")})
     gateway = await Gateway.open(settings, ports=PORTS, clocks=clocks)
     ready: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     stop = asyncio.Event()

@@ -46,6 +46,8 @@ export const WORDS = {
   lineage: "Lineage",
   loading: "Loading",
   loadingTheViewer: "Loading the viewer…",
+  signedBeside: "Signed: sidecar",
+  signedInside: "Signed: C2PA",
   model: "Model",
   models: "Models",
   name: "Name",

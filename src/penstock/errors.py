@@ -7,7 +7,7 @@ PenstockError
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
-├── ModelNotAllowed 403, ScopeNotAllowed 403, StorageQuotaExceeded 403
+├── ModelNotAllowed 403, ScopeNotAllowed 403, OriginNotAllowed 403, StorageQuotaExceeded 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
 │                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
 │                   UploadNotFound; for administrators
@@ -166,6 +166,14 @@ class ScopeNotAllowed(PenstockError):
 
     status = 403
     type = "permission_error"
+
+
+class OriginNotAllowed(PenstockError):
+    """Pages of this origin may not use this endpoint."""
+
+    status = 403
+    type = "permission_error"
+    suggestion = "Serve the page from this machine or from `server.public_url`, or call from a program."
 
 
 class StorageQuotaExceeded(PenstockError):

@@ -11,6 +11,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
+from penstock.accounts.certificate import open_credential
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
 from penstock.billing.usage_writer import UsageWriter
@@ -36,6 +37,8 @@ from penstock.jobs.context import RunnerServices
 from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.files.resumable import ResumableUploads
+from penstock.jobs.files.signing import ResultSigner
+from penstock.jobs.files.verification import Verifier
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
@@ -47,10 +50,12 @@ from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.ports import Ports
+from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
 from penstock.storage.open_uploads import UploadFolder
+from penstock.storage.previews import Previews
 from penstock.storage.signed_links import LinkSigner
 from penstock.store import connect
 from penstock.store.contact import StoreContact
@@ -120,9 +125,11 @@ class Gateway:
     database: Database
     assets: Assets
     links: LinkSigner
+    credential: Credential
     share_tokens: ShareTokens
     inputs: Inputs
     uploads: ResumableUploads
+    verifier: Verifier
     intake: Intake
     pipelines: PipelineIntake
     contact: StoreContact
@@ -215,6 +222,7 @@ class Gateway:
         former, former_chat = list(self.offers.by_credential.values()), self.offers.chat_vendors.values()
         self.settings, self.offers, self._fetcher = settings, offers, None
         self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
+        await self._read_credential()
         self.relay.routes.forget()
         self.dispatch.reseat()
         await self._learn()
@@ -237,10 +245,12 @@ class Gateway:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
         self.share_tokens = ShareTokens(secret)
+        await self._read_credential()
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
         self.sound_meter = SoundMeter(uploads)
+        self.previews = Previews(self.assets, uploads)
         self._open_inputs(uploads)
         self._open_upkeep()
         self.intake = Intake(
@@ -287,7 +297,7 @@ class Gateway:
             polling=Polling(exchange, self.steady),
             channels=channels,
             quarantine=Quarantine(steady=self.steady),
-            collection=Collection(exchange, self.assets, outputs),
+            collection=Collection(exchange, self.assets, outputs, self._make_signer(outputs)),
             inputs=self.inputs,
             history=self.history,
             cadence=Cadence(),
@@ -296,6 +306,15 @@ class Gateway:
             webhook=self.hooks.address,
             steady=self.steady,
         )
+
+    def _make_signer(self, outputs: ProcessPool) -> ResultSigner:
+        is_signed = lambda: self.settings.provenance.results == "signed"  # noqa: E731  as short as the others
+        return ResultSigner(outputs, self.assets, lambda: self.credential if is_signed() else None, self.clock)
+
+    async def _read_credential(self) -> None:
+        table = self.settings.provenance
+        key = None if table.private_key is None else table.private_key.get_secret_value()
+        self.credential = await open_credential(self.database, table.certificate, key, self.clock())
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held
@@ -325,6 +344,8 @@ class Gateway:
         self.inputs = Inputs(self.database, self.assets, pool, self._open_fetcher, most, self.clock, quota)
         folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
         retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
+        trust = lambda: self.settings.provenance.trust or ""  # noqa: E731
+        self.verifier = Verifier(pool, lambda: self.credential, trust, self.clock)
         self.uploads = ResumableUploads(folder, self.inputs, retention, self.clock)
 
     def _open_upkeep(self) -> None:

@@ -52,7 +52,7 @@ def test_params_are_json_where_they_are_and_nest(shell):
         (given,) = shell.json(f"generate vendorb_video_31 --dry-run {shlex.quote(f'prompt={text}')}")["input"]
         assert given["prompt"] == text.strip('"')
     told = shell("generate vendorb_video_31 prompt=x --dry-run").stdout
-    assert "at most 0.30 USD" in told
+    assert "cost: up to 0.30 USD" in told
     assert "durationSeconds = 8" in told
     for wrong, told in (("prompt", "key=value"), ("=x", "key=value"), ("file=1 file.url=x", "a value already")):
         assert told in shell(f"generate {VIDEO} {wrong}", 2).stderr

@@ -69,6 +69,7 @@ def test_everything_it_exports_is_named_or_described():
         "PipelineRecord",
         "Quote",
         "Usage",
+        "Verification",
         "Webhook",
     }
     for name in set(penstock.client.__all__) - records:

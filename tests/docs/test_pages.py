@@ -239,7 +239,7 @@ def test_what_chat_checks_records_and_tells_is_explained():
 
 async def test_every_endpoint_parameter_and_field_is_explained(server):
     document = (await server.client.get("/openapi.json")).json()
-    text = "".join(map(page, ("api.md", "pipelines.md", "speech.md", "replicate.md", "fal.md")))
+    text = "".join(map(page, ("api.md", "pipelines.md", "speech.md", "replicate.md", "fal.md", "provenance.md")))
     words = set[str]().union(
         *(quoted(page(name)) for name in ("models.md", "errors.md", "operations.md")), quoted(text)
     )

@@ -55,6 +55,8 @@ run_timeout = "30m"
 start_timeout = "30m"
 retention = "{retention:g}s"
 file_retention = "20m"
+[provenance]
+results = "unsigned"
 """
 VENDOR: Final = """
 [vendors.{name}]

@@ -224,9 +224,9 @@ async def check_origin(stage: Stage, http: httpx.AsyncClient, receipts: Receipts
         changed = bytearray(kept.read_bytes())
         changed[len(changed) // 2] ^= 1
         forged = await _verify(http, bytes(changed), kept.name)
-        out.print(f"  {kept.name}: {whole['status']}; with one bit changed: {forged['status']}")
-        is_true = whole["status"] == "valid" and forged["status"] == "tampered"
-        receipts.add(f"origin of {kept.name}", f"{whole['status']}, then {forged['status']}", is_true=is_true)
+        out.print(f"  {kept.name}: {whole['verdict']}; with one bit changed: {forged['verdict']}")
+        is_true = whole["verdict"] == "signed_here" and forged["verdict"] == "tampered"
+        receipts.add(f"origin of {kept.name}", f"{whole['verdict']}, then {forged['verdict']}", is_true=is_true)
     del stage
 
 

@@ -1357,6 +1357,13 @@ export interface components {
             /** Vertices */
             vertices: number | null;
             mesh: components["schemas"]["MeshShape"] | null;
+            /**
+             * Provenance
+             * @description how it is signed: `c2pa` inside, or `sidecar` beside it at `sidecar_url`
+             */
+            provenance: ("c2pa" | "sidecar") | null;
+            /** Sidecar Url */
+            sidecar_url: string | null;
             /** Url */
             url: string;
             /**
@@ -1395,6 +1402,19 @@ export interface components {
             models: string[];
             /** Endpoints */
             endpoints: components["schemas"]["Scope"][];
+        };
+        /**
+         * ParentManifestShape
+         * @description An earlier manifest that the file carries, such as its vendor's.
+         */
+        ParentManifestShape: {
+            /** Title */
+            title: string;
+            /** Relationship */
+            relationship: string;
+            signature: components["schemas"]["SignerShape"] | null;
+            /** Generator */
+            generator: string;
         };
         /**
          * Period
@@ -1685,6 +1705,16 @@ export interface components {
             price: components["schemas"]["PriceShape"] | components["schemas"]["TokenPriceShape"] | null;
         };
         /**
+         * ProblemShape
+         * @description One thing wrong with a signature, by its C2PA code.
+         */
+        ProblemShape: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+        };
+        /**
          * Readiness
          * @description Readiness to serve requests, with the checks behind it.
          */
@@ -1962,6 +1992,25 @@ export interface components {
             input_url: string | null;
             /** Outputs */
             outputs: components["schemas"]["SharedOutput"][];
+        };
+        /**
+         * SignerShape
+         * @description The certificate that signed a file.
+         */
+        SignerShape: {
+            /** Name */
+            name: string;
+            /** Organization */
+            organization: string;
+            /** Serial */
+            serial: string;
+            /** Algorithm */
+            algorithm: string;
+            /**
+             * Time
+             * @description by a time stamp authority, if there is one
+             */
+            time: string | null;
         };
         /**
          * State
@@ -2387,6 +2436,53 @@ export interface components {
             routes: components["schemas"]["RouteShape"][];
             /** @description of jobs that are still stored; for chat see `routes` */
             last_error: components["schemas"]["VendorError"] | null;
+        };
+        /**
+         * VerificationRecord
+         * @description The origin of a file, as far as the file itself proves it.
+         */
+        VerificationRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "verification";
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "signed_here" | "signed_elsewhere" | "unsigned" | "tampered";
+            /**
+             * Is Trusted
+             * @description whether this server signed it, or a signer that its operator trusts
+             */
+            is_trusted: boolean;
+            /** Sha256 */
+            sha256: string;
+            /** Bytes */
+            bytes: number;
+            signer: components["schemas"]["SignerShape"] | null;
+            /**
+             * Generator
+             * @description the program that wrote the manifest
+             */
+            generator: string | null;
+            /**
+             * Made By Ai
+             * @description whether the manifest says so; null without one
+             */
+            made_by_ai: boolean | null;
+            /**
+             * Generation
+             * @description job, model, vendor, seed and inputs, if Penstock made it
+             */
+            generation: {
+                [key: string]: unknown;
+            } | null;
+            /** Problems */
+            problems: components["schemas"]["ProblemShape"][];
+            /** Parents */
+            parents: components["schemas"]["ParentManifestShape"][];
         };
         /**
          * WebhookPage
@@ -3114,6 +3210,36 @@ export interface components {
              * @default null
              */
             include_input: boolean | null;
+        };
+        /**
+         * VerifyRequest
+         * @description A file that this server has: exactly one of `file_token` and `job`.
+         */
+        VerifyRequest: {
+            /**
+             * File Token
+             * @description token of an upload
+             * @default null
+             */
+            file_token: string | null;
+            /**
+             * Job
+             * @description id of a succeeded job of yours
+             * @default null
+             */
+            job: string | null;
+            /**
+             * Output
+             * @description which output of `job`: its number, `primary` or `preview`; default `primary`
+             * @default null
+             */
+            output: number | ("primary" | "preview") | null;
+            /**
+             * Sidecar
+             * @description the signed sidecar of a 3D model, the text at its `sidecar_url`; that of an output is found
+             * @default null
+             */
+            sidecar: string | null;
         };
         /**
          * WebhookBody

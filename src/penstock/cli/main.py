@@ -19,7 +19,9 @@ from penstock.cli.printing import CommandFailed, print_json, release_stdout, sha
 from penstock.cli.remote import jobs, shares, webhooks
 from penstock.cli.remote.chat import chat
 from penstock.cli.remote.generate import generate
+from penstock.cli.remote.mcp import mcp
 from penstock.cli.remote.pipelines import commands as pipeline
+from penstock.cli.remote.verify import verify
 from penstock.cli.serve import serve
 from penstock.cli.sim import sim
 from penstock.cli.worker import worker
@@ -59,9 +61,11 @@ app.command()(serve)
 app.command()(worker)
 app.command()(generate)
 app.command()(chat)
+app.command()(mcp)
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(pipeline.app, name="pipeline")
 app.add_typer(shares.app, name="shares")
+app.command()(verify)
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")

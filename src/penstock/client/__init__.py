@@ -47,6 +47,7 @@ from penstock.client.records import (
     StepRecord,
     Template,
     Usage,
+    Verification,
     Webhook,
 )
 
@@ -106,6 +107,7 @@ __all__ = [
     "Template",
     "UnexpectedAnswer",
     "Usage",
+    "Verification",
     "WaitTimeout",
     "Webhook",
     "item",

@@ -10,7 +10,18 @@ from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
 from penstock.client.pipelines.async_pipeline import AsyncPipeline, AsyncPipelines
 from penstock.client.pipelines.calls import PipelineRequest, Steps
-from penstock.client.records import Delivery, Event, FileRecord, Lineage, Model, Quote, Share, Usage, Webhook
+from penstock.client.records import (
+    Delivery,
+    Event,
+    FileRecord,
+    Lineage,
+    Model,
+    Quote,
+    Share,
+    Usage,
+    Verification,
+    Webhook,
+)
 from penstock.client.transport.async_driver import AsyncDriver
 
 if TYPE_CHECKING:  # an optional package
@@ -212,6 +223,10 @@ class AsyncClient:
     async def upload(self, file: Any) -> FileRecord:
         """Upload a picture: a path, bytes, an open binary file or a PIL image. Raises BadInput if it cannot be read."""
         return await self._driver.run(self._calls.upload(file))
+
+    async def verify(self, file: Any, sidecar: str | None = None) -> Verification:
+        """Report who signed a file or an output, and whether it was changed. A 3D model needs its `sidecar`'s text."""
+        return await self._driver.run(self._calls.verify(file, sidecar))
 
     async def file(self, token: str) -> FileRecord:
         """Return the record of an uploaded file. Raise NotFoundError if there is none."""

@@ -16,12 +16,14 @@ from penstock.client.records import (
     Delivery,
     Event,
     FileRecord,
+    JobOutput,
     JobRecord,
     Lineage,
     Model,
     Quote,
     Share,
     Usage,
+    Verification,
     Webhook,
     given_params,
 )
@@ -33,6 +35,7 @@ J = TypeVar("J", bound=JobRecord)
 R = TypeVar("R", bound=Record)
 
 FILES: Final = "/api/v1/files"
+VERIFY: Final = "/api/v1/verify"
 MODELS: Final = "/api/v1/models"
 SHARES: Final = "/api/v1/shares"
 WEBHOOKS: Final = "/api/v1/webhooks"
@@ -248,16 +251,17 @@ class Calls(Generic[J]):
 
     def upload(self, file: Any) -> Flow[FileRecord]:
         """Upload a file and return its record. Raise BadInput if it is not a local file or image."""
-        kept: list[FileRecord] = []
+        return (yield from self._upload((yield from _read_file(file))))
 
-        def place(upload: Upload) -> Flow[Mapping[str, Any]]:
-            kept.append((yield from self._upload(upload)))
-            return {}
-
-        yield from file_inputs.fill_in(file, file_inputs.FILE_PARAM, place, is_file=True)
-        if not kept:
-            raise BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
-        return kept[0]
+    def verify(self, file: Any, sidecar: str | None) -> Flow[Verification]:
+        """Return who signed a file or a job's output. Raise BadInput if it is neither."""
+        if isinstance(file, JobOutput):
+            given: dict[str, Any] = {**file.as_input()} | ({} if sidecar is None else {"sidecar": sidecar})
+            return read(Verification, decode((yield from self._post(VERIFY, given))))
+        fields = {} if sidecar is None else {"sidecar": sidecar}
+        upload = yield from _read_file(file)
+        request = Request(method="POST", path=VERIFY, upload=upload, fields=fields, repeatable=True)
+        return read(Verification, decode((yield from send(request, self.policy))))
 
     def _upload(self, upload: Upload) -> Flow[FileRecord]:
         if len(upload.content) > LARGE_BYTES:
@@ -407,3 +411,18 @@ def hold_in_place(upload: Upload) -> Flow[Mapping[str, Any]]:
     """Return the file as a data URI, without an upload."""
     return {"url": file_inputs.as_data_uri(upload)}
     yield
+
+
+def _read_file(file: Any) -> Flow[Upload]:
+    """Return the bytes of a local file or image. Raise BadInput if it is none."""
+    kept: list[Upload] = []
+
+    def place(upload: Upload) -> Flow[Mapping[str, Any]]:
+        kept.append(upload)
+        yield from ()
+        return {}
+
+    yield from file_inputs.fill_in(file, file_inputs.FILE_PARAM, place, is_file=True)
+    if not kept:
+        raise BadInput("Only a path, bytes, an open file or a PIL image can be uploaded.")
+    return kept[0]

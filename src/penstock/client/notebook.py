@@ -178,4 +178,6 @@ def format_cost(cost: Cost | None) -> str:
         return ""
     if cost.final is not None:
         return f"{cost.final} {cost.currency}"
-    return "" if cost.estimated is None else f"up to {cost.estimated} {cost.currency}"
+    if cost.estimated is None:
+        return ""
+    return f"up to {cost.estimated} {cost.currency}" if cost.estimated else "free"

@@ -121,6 +121,8 @@ class OutputRecord(Record):
     faces: int | None = None
     vertices: int | None = None
     mesh: MeshRecord | None = one(MeshRecord)
+    provenance: str | None = None  # "c2pa" or "sidecar"
+    sidecar_url: str | None = field(default=None, repr=False)
     url: str = field(default="", repr=False)  # a signed link needs no key
     url_expires_at: datetime | None = moment()
 
@@ -422,6 +424,22 @@ class FileRecord(Record):
     name: str | None = None
     created_at: datetime | None = moment()
     expires_at: datetime | None = moment()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verification(Record):
+    """The origin of a file. `verdict` is signed_here, signed_elsewhere, unsigned or tampered."""
+
+    verdict: str = ""
+    is_trusted: bool = False
+    sha256: str = ""
+    size: int = count_of_bytes()
+    signer: Mapping[str, Any] | None = None
+    generator: str | None = None
+    made_by_ai: bool | None = None
+    generation: Mapping[str, Any] | None = None
+    problems: tuple[Mapping[str, Any], ...] = ()
+    parents: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

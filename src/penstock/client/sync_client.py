@@ -9,7 +9,18 @@ from penstock.client.chat import ChatChunk, load_sdk, sdk_arguments, stream_chat
 from penstock.client.config import find_address
 from penstock.client.pipelines.calls import PipelineRequest, Steps
 from penstock.client.pipelines.sync_pipeline import Pipeline, Pipelines
-from penstock.client.records import Delivery, Event, FileRecord, Lineage, Model, Quote, Share, Usage, Webhook
+from penstock.client.records import (
+    Delivery,
+    Event,
+    FileRecord,
+    Lineage,
+    Model,
+    Quote,
+    Share,
+    Usage,
+    Verification,
+    Webhook,
+)
 from penstock.client.sync_job import Batch, Job, bind_job
 from penstock.client.transport.sync_driver import SyncDriver
 
@@ -210,6 +221,10 @@ class Client:
     def upload(self, file: Any) -> FileRecord:
         """Upload a picture: a path, bytes, an open binary file or a PIL image. Raises BadInput if it cannot be read."""
         return self._driver.run(self._calls.upload(file))
+
+    def verify(self, file: Any, sidecar: str | None = None) -> Verification:
+        """Report who signed a file or an output, and whether it was changed. A 3D model needs its `sidecar`'s text."""
+        return self._driver.run(self._calls.verify(file, sidecar))
 
     def file(self, token: str) -> FileRecord:
         """Return the record of an uploaded file. Raise NotFoundError if there is none."""

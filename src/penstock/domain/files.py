@@ -53,6 +53,20 @@ MESH_TYPES: Final[dict[str, str]] = {
     "zip": "application/zip",
 }
 """Content types by file extension. A `zip` holds an OBJ with its materials and textures."""
+TYPE_NAMES: Final[dict[str, str]] = {
+    "jpg": "image/jpeg",
+    **CONTENT_TYPES,
+    "mp4": "video/mp4",
+    "mov": "video/quicktime",
+    "webm": "video/webm",
+    "mp3": "audio/mpeg",
+    "wav": "audio/wav",
+    "flac": "audio/flac",
+    "ogg": "audio/ogg",
+    "m4a": "audio/mp4",
+    **MESH_TYPES,
+}
+"""Content types by the names that a caller may declare as `type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +221,13 @@ def sniff_kind(head: bytes) -> FileKind | None:
     if head.startswith((b"glTF", b"Kaydara FBX Binary", b"PK\x03\x04", b"solid ")):
         return "3d"
     return None
+
+
+def contradiction(file: StoredFile, declared: str | None) -> str | None:
+    """Return the problem if the declared type differs from the content, or None."""
+    if declared in (None, file.kind) or TYPE_NAMES.get(declared) == file.content_type:
+        return None
+    return f'`type` says "{declared}", but the bytes are {file.content_type}.'
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from penstock.domain.budgets import Payer
 from penstock.domain.files import FileKind, MeshFacts, StoredFile
@@ -118,6 +118,10 @@ class Attempt:
         return self.vendor, self.model
 
 
+Provenance = Literal["c2pa", "sidecar"]
+"""How a result is signed: by a C2PA manifest inside, or by a file beside it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asset:
     """One stored output, with the facts found by inspecting it."""
@@ -137,6 +141,8 @@ class Asset:
     vertices: int | None = None
     mesh: MeshFacts | None = None
     """Further facts of a 3D model; None in other outputs, and in jobs that are older than these facts."""
+    provenance: Provenance | None = None
+    """How it is signed; None if it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ class Parent:
     """Empty while the earlier job is not done."""
     output: int | str = "primary"
     """The output's number or role."""
+    declared: str | None = None
+    """The type that the caller says it has. It is compared when the output is there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,10 +28,14 @@ MAX_MESSAGE_CHARACTERS = 500
 END_SECONDS = 1.0
 """Seconds that a process may take to end after its answer."""
 STOP = b"stop\n"
+MAX_FILES = 2
 
 
 class Errand(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of work. `function` is `module:name`; a file that was sent with it is its first argument."""
+    """One piece of work. `function` is `module:name`; the files that were sent with it are its first arguments.
+
+    The first file is read. A second one is written, up to `file_bytes`.
+    """
 
     function: str
     args: tuple[Any, ...]
@@ -39,6 +43,7 @@ class Errand(msgspec.Struct, frozen=True, kw_only=True):
     cpu_seconds: int
     memory_bytes: int
     threads: bool
+    file_bytes: int = 0
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -65,27 +70,27 @@ def main() -> None:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     while True:
-        line, file, is_wanted = _receive(control)
+        line, files, is_wanted = _receive(control)
         errand = msgspec.json.decode(line, type=Errand)
-        status, answer = _do(errand, file, control, offered) if is_wanted else ("stopped", b"")
-        if file is not None:
+        status, answer = _do(errand, files, control, offered) if is_wanted else ("stopped", b"")
+        for file in files:
             os.close(file)
         control.sendall(b"%s %d\n%s" % (status.encode(), len(answer), answer))
 
 
-def _receive(control: socket.socket) -> tuple[bytes, int | None, bool]:
-    """Return the next errand, the file that came with it, and whether it is still wanted."""
-    data, file = b"", None
+def _receive(control: socket.socket) -> tuple[bytes, list[int], bool]:
+    """Return the next errand, the files that came with it, and whether it is still wanted."""
+    data, files = b"", list[int]()
     while not data.endswith(b"\n"):
-        piece, files, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        piece, sent, _, _ = socket.recv_fds(control, 1 << 16, MAX_FILES)
         if not piece:
             os._exit(0)
-        data, file = (data + piece).removeprefix(STOP), files[0] if files else file  # one that came too late
+        data, files = (data + piece).removeprefix(STOP), sent or files  # a stop that came too late
     line, _, rest = data.partition(b"\n")
-    return line, file, not rest
+    return line, files, not rest
 
 
-def _do(errand: Errand, file: int | None, control: socket.socket, offered: sandbox.Confinement) -> tuple[str, bytes]:
+def _do(errand: Errand, files: list[int], control: socket.socket, offered: sandbox.Confinement) -> tuple[str, bytes]:
     try:
         function = _find(errand.function)
         answers, answer = os.pipe()
@@ -93,7 +98,7 @@ def _do(errand: Errand, file: int | None, control: socket.socket, offered: sandb
         if child == 0:
             for descriptor in (control.fileno(), answers):
                 os.close(descriptor)
-            _work(errand, function, file, answer, offered)
+            _work(errand, function, files, answer, offered)
         os.close(answer)
         try:
             return _supervise(child, answers, control, errand.seconds)
@@ -159,14 +164,16 @@ def _await_end(child: int, seconds: float) -> int:
 
 
 def _work(
-    errand: Errand, function: Callable[..., Any], file: int | None, answer: int, offered: sandbox.Confinement
+    errand: Errand, function: Callable[..., Any], files: list[int], answer: int, offered: sandbox.Confinement
 ) -> NoReturn:
     try:
         sandbox.end_with_parent()
-        limits = sandbox.Limits(cpu_seconds=errand.cpu_seconds, memory_bytes=errand.memory_bytes)
+        limits = sandbox.Limits(
+            cpu_seconds=errand.cpu_seconds, memory_bytes=errand.memory_bytes, file_bytes=errand.file_bytes
+        )
         sandbox.limit(limits, threads=errand.threads)
         sandbox.confine(offered, readable=READABLE, threads=errand.threads)
-        data = msgspec.json.encode(_answer(errand, function, file))
+        data = msgspec.json.encode(_answer(errand, function, files))
         while data:
             data = data[os.write(answer, data) :]
         os._exit(0)
@@ -174,12 +181,15 @@ def _work(
         os._exit(1)
 
 
-def _answer(errand: Errand, function: Callable[..., Any], file: int | None) -> ChildReply:
+def _answer(errand: Errand, function: Callable[..., Any], files: list[int]) -> ChildReply:
     try:
-        args: tuple[BinaryIO | Any, ...] = errand.args
-        if file is not None:
-            args = (os.fdopen(file, "rb", closefd=False), *args)
-        return ChildReply(value=msgspec.Raw(msgspec.json.encode(function(*args))))
+        opened: list[BinaryIO] = [
+            os.fdopen(file, mode, closefd=False) for file, mode in zip(files, ("rb", "w+b"), strict=False)
+        ]
+        result = function(*opened, *errand.args)
+        for file in opened[1:]:
+            file.flush()
+        return ChildReply(value=msgspec.Raw(msgspec.json.encode(result)))
     except JobError as error:
         return ChildReply(raised=Raised(type(error).__name__, error.message[:MAX_MESSAGE_CHARACTERS]))
     except MemoryError:

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar, get_type_hints
@@ -21,6 +21,8 @@ from penstock.inspection.worker_child import MAX_ANSWER_BYTES, STOP, ChildReply,
 
 T = TypeVar("T")
 Given = bytes | Path | None
+_Given = tuple[Given, Path | None]
+"""The file that the work reads, and the file that it writes."""
 
 MEMORY_BYTES: Final = 2 * 1024**3
 NICENESS: Final = 5  # whoever waits for the gateway's answer goes first, then this, then what engines generate
@@ -64,6 +66,17 @@ class ProcessPool:
         With a source, its first argument is that file, open. The others and the result must be JSON, the result of
         the type that the function declares. Errors that are not a job's own become `WorkFailed`.
         """
+        return await self._do(account_id, function, (source, None), args)
+
+    async def transform(
+        self, account_id: str, function: Callable[..., T], source: Path, target: Path, max_bytes: int, *args: Any
+    ) -> T:
+        """Like `do`, with the file `target` as second argument, to which the function writes up to `max_bytes`."""
+        return await self._do(account_id, function, (source, target), args, max_bytes)
+
+    async def _do(
+        self, account_id: str, function: Callable[..., T], given: _Given, args: tuple[Any, ...], file_bytes: int = 0
+    ) -> T:
         errand = Errand(
             function=f"{function.__module__}:{function.__qualname__}",
             args=args,
@@ -71,10 +84,11 @@ class ProcessPool:
             cpu_seconds=self.cpu_seconds,
             memory_bytes=MEMORY_BYTES,
             threads=self.threads,
+            file_bytes=file_bytes,
         )
         piece = _Piece()
         # In a task of its own: when a caller is cancelled, the child still ends its work, and is used again.
-        working = asyncio.create_task(self._serve(account_id, errand, source, piece))
+        working = asyncio.create_task(self._serve(account_id, errand, given, piece))
         self._pieces[working] = piece
         working.add_done_callback(self._forget)
         try:
@@ -106,15 +120,15 @@ class ProcessPool:
         if not done.cancelled():
             done.exception()  # its caller may be gone; asyncio would log it as forgotten
 
-    async def _serve(self, account_id: str, errand: Errand, source: Given, piece: "_Piece") -> tuple[str, bytes]:
+    async def _serve(self, account_id: str, errand: Errand, given: _Given, piece: "_Piece") -> tuple[str, bytes]:
         async with self.queue.place(account_id):
             piece.is_waiting = False
-            file = await asyncio.to_thread(_open, source)
+            files = await asyncio.to_thread(_open_all, given)
             try:
                 piece.child = child = self._idle.pop() if self._idle else _Child()
-                status, answer = ("stopped", b"") if piece.is_abandoned else await child.do(errand, file)
+                status, answer = ("stopped", b"") if piece.is_abandoned else await child.do(errand, files)
             finally:
-                if file is not None:
+                for file in files:
                     file.close()
             if status == "gone":
                 await asyncio.to_thread(child.end)
@@ -150,7 +164,7 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    async def do(self, errand: Errand, file: IO[bytes] | None) -> tuple[str, bytes]:
+    async def do(self, errand: Errand, files: Sequence[IO[bytes]]) -> tuple[str, bytes]:
         """Return how the errand ended, `gone` if the child itself did, and the answer."""
         self._is_stopped = False
         try:
@@ -159,7 +173,7 @@ class _Child:
             if self._socket is None or self._is_stopped:
                 return "stopped", b""
             line = msgspec.json.encode(errand) + b"\n"
-            socket.send_fds(self._socket, [line], [file.fileno()] if file is not None else [])
+            socket.send_fds(self._socket, [line], [file.fileno() for file in files])
             async with asyncio.timeout(errand.seconds + GRACE_SECONDS):
                 return await self._receive(self._socket)
         except (OSError, ValueError) as error:  # OSError: also a timeout
@@ -227,10 +241,22 @@ def _environment() -> dict[str, str]:
     return {**kept, **settings, "PYTHONPATH": os.pathsep.join(folders)}
 
 
-def _open(source: Given) -> IO[bytes] | None:
-    """Return a file to give to a child: it needs no path, and no right to open one."""
+def _open_all(given: _Given) -> list[IO[bytes]]:
+    """Return the files to give to a child: it needs no path, and no right to open one."""
+    source, target = given
     if source is None:
-        return None
+        return []
+    files = [_open(source)]
+    if target is not None:
+        try:
+            files.append(target.open("r+b", buffering=0))
+        except BaseException:
+            files[0].close()
+            raise
+    return files
+
+
+def _open(source: bytes | Path) -> IO[bytes]:
     if isinstance(source, Path):
         return source.open("rb", buffering=0)
     file: IO[bytes] = (

@@ -16,6 +16,7 @@ from penstock.inspection.input_media import inspect_sound
 from penstock.inspection.models import inspect_model
 from penstock.inspection.texts import inspect_text
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
+from penstock.jobs.files.signing import Making, ResultSigner, Signed
 from penstock.storage.assets import Assets, Landed
 from penstock.storage.backend import StorageUnavailable
 from penstock.upstream.exchange import TROUBLE, Exchange
@@ -80,23 +81,25 @@ def keep_result(result: Done, outputs: list[dict[str, str]]) -> dict[str, Any]:
 class Collection:
     """Makes assets of outputs. Nothing else does."""
 
-    def __init__(self, exchange: Exchange, assets: Assets, process_pool: ProcessPool) -> None:
+    def __init__(self, exchange: Exchange, assets: Assets, process_pool: ProcessPool, signer: ResultSigner) -> None:
         self._exchange = exchange
         self._assets = assets
         self._process_pool = process_pool
+        self._signer = signer
 
     async def collect(
-        self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], expected: Expectation
+        self, job: Job, vendor: GenerationVendor, outputs: tuple[Output, ...], expected: Expectation, seed: int | None
     ) -> Collected:
-        """Store and check all outputs. It may be repeated after a crash."""
+        """Check, sign and store all outputs. It may be repeated after a crash. `seed` is the vendor's own."""
         collected: list[Asset] = []
         warnings: list[str] = []
+        making = self._signer.describe(job, seed)
         for output in outputs:
             number = sum(past.kind == output.kind and past.role == output.role for past in collected)
             timeout = None if output.role is Role.PRIMARY else PREVIEW_TIMEOUT_SECONDS
             try:
                 async with asyncio.timeout(timeout):
-                    asset, remarks = await self._collect_one(job, vendor, output, number, expected)
+                    asset, remarks = await self._collect_one(job, vendor, output, number, expected, making)
             except (BadOutput, TimeoutError, *TROUBLE):
                 if output.role is Role.PRIMARY:
                     raise
@@ -127,14 +130,15 @@ class Collection:
                     await self._assets.remove_reply(output.download.key)
 
     async def _collect_one(
-        self, job: Job, vendor: GenerationVendor, output: Output, number: int, expected: Expectation
+        self, job: Job, vendor: GenerationVendor, output: Output, number: int, expected: Expectation, making: Making
     ) -> tuple[Asset, tuple[str, ...]]:
         async with self._open(job, vendor, output) as chunks, self._assets.land(chunks) as landed:
             facts, extension = await self._inspect(job.account_id, output, landed, expected)
             remarks: tuple[str, ...] = facts.pop("warnings", ())
-            asset = _asset(output, number, landed, facts, extension)
-            await self._keep(job.id, asset, landed)
-        return asset, remarks
+            async with self._signer.sign(making, output, CONTENT_TYPES[extension], landed) as signed:
+                asset = _asset(output, number, signed, facts, extension)
+                await self._keep(job.id, asset, signed)
+        return asset, (*remarks, *signed.warnings)
 
     @asynccontextmanager
     async def _open(self, job: Job, vendor: GenerationVendor, output: Output) -> AsyncGenerator[AsyncIterator[bytes]]:
@@ -145,14 +149,18 @@ class Collection:
         async with self._exchange.download(job.vendor, vendor, output.download) as chunks:
             yield chunks
 
-    async def _keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
-        """Store a downloaded output, with retries: its URL may work only once."""
-        for pause in STORE_RETRY_SECONDS:
+    async def _keep(self, job_id: str, asset: Asset, signed: Signed) -> None:
+        """Store a downloaded output and its sidecar, with retries: its URL may work only once."""
+        for pause in (*STORE_RETRY_SECONDS, None):
             try:
-                return await self._assets.keep(job_id, asset, landed)
+                if signed.sidecar is not None:
+                    await self._assets.keep_sidecar(job_id, asset, signed.sidecar)
+                return await self._assets.keep(job_id, asset, signed.landed)
             except StorageUnavailable:
+                if pause is None:
+                    raise
                 await asyncio.sleep(pause)
-        return await self._assets.keep(job_id, asset, landed)
+        return None
 
     async def _inspect(
         self, account_id: str, output: Output, landed: Landed, expected: Expectation
@@ -222,7 +230,7 @@ def _fields(facts: object) -> dict[str, Any]:
     return {name: getattr(facts, name) for name in names if hasattr(facts, name)}
 
 
-def _asset(output: Output, number: int, landed: Landed, facts: Mapping[str, Any], extension: str) -> Asset:
+def _asset(output: Output, number: int, signed: Signed, facts: Mapping[str, Any], extension: str) -> Asset:
     stem = "preview" if output.role is Role.PREVIEW else output.kind.value
     return Asset(
         id=new_id("asset"),
@@ -230,7 +238,8 @@ def _asset(output: Output, number: int, landed: Landed, facts: Mapping[str, Any]
         role=output.role.value,
         filename=f"{stem}{number or ''}.{extension}",
         content_type=CONTENT_TYPES[extension],
-        bytes=landed.bytes,
-        sha256=landed.sha256,
+        bytes=signed.landed.bytes,
+        sha256=signed.landed.sha256,
+        provenance=signed.provenance,
         **facts,
     )

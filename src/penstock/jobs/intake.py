@@ -401,7 +401,7 @@ def _wait_for(item: ReadInput, wanted: WantedFile, given: Mapping[str, Any], kin
     if output in ("primary", "preview", 0) and made not in wanted.kinds:
         allowed = " or ".join(wanted.kinds)
         raise FileProblem("output", f"The step makes an output of kind {made}; allowed here: {allowed}.")
-    parents = (*item.parents, Parent(wanted.path, given["job"], "", output))
+    parents = (*item.parents, Parent(wanted.path, given["job"], "", output, given.get("type")))
     return replace(item, parents=parents, awaits={**item.awaits, wanted.path: wanted.kinds})
 
 

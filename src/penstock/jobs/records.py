@@ -16,7 +16,7 @@ from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.events import Event
 from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
-from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, State, poll_after_ms
+from penstock.domain.jobs import Asset, Attempt, Job, Outcome, Phase, Provenance, State, poll_after_ms
 from penstock.domain.money import format_usd
 from penstock.domain.pipelines.records import OnError, Pipeline, PipelineState, PipelineStep
 from penstock.domain.searching.words import input_name
@@ -108,6 +108,12 @@ class OutputShape(TypedDict):
     faces: int | None
     vertices: int | None
     mesh: MeshShape | None
+    provenance: Annotated[
+        str | None,
+        _described_as(Provenance | None),
+        Field(description="how it is signed: `c2pa` inside, or `sidecar` beside it at `sidecar_url`"),
+    ]
+    sidecar_url: str | None
     url: str
     url_expires_at: Moment
 
@@ -416,6 +422,7 @@ class RecordBuilder:
         if job.expires_at is not None:
             expires = min(expires, int(job.expires_at))
         link = f"{self.base_url}/api/v1/assets/{asset.id}/{asset.filename}"
+        proof = f"?expires={expires}&signature={self.sign(asset.id, expires)}"
         return {
             "id": asset.id,
             "kind": asset.kind,
@@ -430,7 +437,9 @@ class RecordBuilder:
             "faces": asset.faces,
             "vertices": asset.vertices,
             "mesh": None if asset.mesh is None else _mesh(asset.mesh),
-            "url": f"{link}?expires={expires}&signature={self.sign(asset.id, expires)}",
+            "provenance": asset.provenance,
+            "sidecar_url": f"{link}.jws{proof}" if asset.provenance == "sidecar" else None,
+            "url": link + proof,
             "url_expires_at": timestamp(expires),
         }
 

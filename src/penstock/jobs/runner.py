@@ -351,7 +351,9 @@ class JobRun:
         await self.context.mark_risky()
         model = self.services.offers().known.get(self.job.model)  # None: the settings no longer declare it
         expected = answer.expected or (Expectation() if model is None else model.expect(self.job.params))
-        collected = await self.services.collection.collect(self.job, self.context.vendor, answer.outputs, expected)
+        collected = await self.services.collection.collect(
+            self.job, self.context.vendor, answer.outputs, expected, answer.seed
+        )
         now = self.services.clock()
         warnings = [self.services.offers().redactor.text(warning) for warning in answer.warnings]
 

@@ -74,6 +74,12 @@ JOBS_FINISHED = Counter(
     ["model", "vendor", "status", "code"],
     registry=REGISTRY,
 )
+RESULTS_SIGNED = Counter(
+    "penstock_results_signed",
+    "Results that were to be signed; `outcome` is signed or failed. Failed ones are kept unsigned.",
+    ["outcome"],
+    registry=REGISTRY,
+)
 JOB_SECONDS = Histogram(
     "penstock_job_seconds", "Time from acceptance to the final status.", ["model"], buckets=_SLOW, registry=REGISTRY
 )

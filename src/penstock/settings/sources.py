@@ -13,6 +13,8 @@ from penstock.settings.problems import KeyPath, Problem, SettingsError, Source, 
 
 DOCUMENTS = ("params", "workflow")
 """Settings that may refer to a file, `file:PATH`, and are no secret."""
+PEM_FILES = frozenset(("provenance", name) for name in ("certificate", "private_key", "trust"))
+"""Settings that are the path of a PEM file. Its text takes the path's place."""
 FOLDERS = ("data", "weights")
 """Settings whose paths are relative to the file's own folder."""
 OTHER_VARIABLES = frozenset({"PENSTOCK_CONFIG", "PENSTOCK_BASE_URL", "PENSTOCK_API_KEY", "PENSTOCK_ADMIN_KEY"})
@@ -150,6 +152,8 @@ class _SecretReader:
         """Return the text itself, or the value that it refers to."""
         if path[0] in ("models", "vendors") and path[-1] in DOCUMENTS and text.startswith("file:"):
             return self._read_document(text.removeprefix("file:"), path)
+        if path in PEM_FILES:
+            return text if text.startswith("-----BEGIN") else self._read_pem(text.removeprefix("file:"), path)
         if path[0] != "vendors" and path != ("server", "admin_key"):
             return text
         scheme, _, rest = text.partition(":")
@@ -186,6 +190,18 @@ class _SecretReader:
             remedy = "Name a JSON file that this process may read; its path begins from the settings' own folder."
             self.problems.append(Problem(self.source.locate(path), what, remedy))
             return "{}"
+
+    def _read_pem(self, name: str, path: KeyPath) -> str:
+        file = make_absolute(Path(name), self.folder)
+        try:
+            found = file.read_text("ascii")
+        except (OSError, ValueError):
+            found, what = "", f"the file {file} is missing, unreadable or not PEM"
+            remedy = "Name a PEM file that this process may read; its path begins from the settings' own folder."
+            self.problems.append(Problem(self.source.locate(path), what, remedy))
+        if path[-1] == "private_key" and found:
+            self.secrets.add(found)
+        return found
 
     def _keep(self, found: str, path: KeyPath, what: str, remedy: str) -> str:
         if found:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -203,6 +204,46 @@ class Chat(Table):
     )
 
 
+class Provenance(Table):
+    """`[provenance]`: signatures of results."""
+
+    results: Literal["signed", "unsigned"] = Field(
+        default="signed", description="signed: every picture, film and 3D model says by whom and how it was made"
+    )
+    certificate: str | None = Field(
+        default=None, description="the PEM file of the certificate, and of those above it; default: one of its own"
+    )
+    private_key: SecretStr | None = Field(
+        default=None, validate_default=True, description="the PEM file of its private key, without a passphrase"
+    )
+    trust: str | None = Field(
+        default=None, description="a PEM file of the roots whose signatures `verify` calls trusted, beside its own"
+    )
+
+    @field_validator("certificate", "private_key", "trust")
+    @classmethod
+    def check_pem(cls, value: Any, info: ValidationInfo) -> Any:
+        """Require certificates that C2PA allows, and the key of the first one."""
+        has_certificate = info.data.get("certificate") is not None
+        if info.field_name == "private_key" and (value is None) is has_certificate and "certificate" in info.data:
+            raise reject("goes together with `certificate`", "Give both, or neither for a certificate of its own.")
+        if value is None:
+            return value
+        from penstock.provenance import credential  # noqa: PLC0415 - slow to load, and few set it
+
+        try:
+            if info.field_name == "trust":
+                return credential.read_anchors(value.encode())
+            if info.field_name == "certificate":
+                credential.check_certificate(value.encode(), time.time())
+            elif has_certificate:
+                secret = value.get_secret_value().encode()
+                credential.read_credential(info.data["certificate"].encode(), secret, time.time())
+        except credential.CredentialProblem as problem:
+            raise reject(problem.problem, problem.advice) from None
+        return value
+
+
 class Facades(Table):
     """`[facades]`: the protocols of other services that lead to our jobs."""
 
@@ -318,6 +359,7 @@ class Settings(Table):
     assets: AssetDownloads = AssetDownloads()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
+    provenance: Provenance = Provenance()
     facades: Facades = Facades()
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
@@ -391,6 +433,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("assets", name) for name in AssetDownloads.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
+        *(("provenance", name) for name in Provenance.model_fields),
         *(("facades", name) for name in Facades.model_fields),
     )
 }

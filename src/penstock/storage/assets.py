@@ -42,6 +42,8 @@ CACHED = "private, max-age=31536000, immutable"
 T = TypeVar("T")
 Head: TypeAlias = bytes
 HEAD_BYTES: Final = 32
+SIDECAR: Final = ".jws"
+"""Ending of a signed sidecar's name, behind that of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,15 @@ class Landed:
     sha256: str
     head: Head
     """Its first bytes, which tell its kind."""
+
+
+def measure_file(path: Path) -> Landed:
+    """Return a file on the disk with its size, its sha256 and its first bytes; blocking."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+        file.seek(0)
+        digest = hashlib.file_digest(file, "sha256")
+        return Landed(path, file.tell(), digest.hexdigest(), head)
 
 
 def file_key(account_id: str, sha256: str) -> str:
@@ -134,6 +145,22 @@ class Assets:
         except FileNotFoundError:
             raise FileNotFound from None
 
+    @asynccontextmanager
+    async def land_file(self, file: StoredFile) -> AsyncGenerator[Landed]:
+        """Yield a stored file on the disk: where it lies in a folder, or a copy that is deleted at the end."""
+        try:
+            if self._storage.folder is not None:
+                with reached():
+                    landed = await asyncio.to_thread(measure_file, self._storage.folder / key_of(file))
+                yield landed
+                return
+            with reached():
+                result = await obstore.get_async(self._storage.bulk, key_of(file))
+        except FileNotFoundError:
+            raise FileNotFound from None
+        async with self.land(_stream(result.stream(min_chunk_size=CHUNK))) as landed:
+            yield landed
+
     def remove_file(self, file: StoredFile) -> None:
         """Delete a file's bytes."""
         with suppress(FileNotFoundError), reached():
@@ -160,6 +187,17 @@ class Assets:
         finally:
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
+    @asynccontextmanager
+    async def beside(self, landed: Landed) -> AsyncGenerator[Path]:
+        """Make an empty temporary file for another version of a download; it is deleted at the end of the block."""
+        path = landed.path.with_name(f"{landed.path.name}-signed")
+        try:
+            with reached(makes=True):
+                await asyncio.to_thread(path.touch, exist_ok=True)
+            yield path
+        finally:
+            await asyncio.to_thread(path.unlink, missing_ok=True)
+
     async def keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
         """Store a checked output."""
         attributes = {
@@ -171,6 +209,21 @@ class Assets:
             key = asset_key(job_id, asset.filename, landed.sha256)
             await self._put(key, landed.path, attributes, part=PART, at_once=MAX_PARTS)
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
+
+    async def keep_sidecar(self, job_id: str, asset: Asset, data: bytes) -> None:
+        """Store the signed sidecar of an output. It is removed with the outputs."""
+        await self._put(asset_key(job_id, asset.filename + SIDECAR, asset.sha256), data, part=PART, at_once=1)
+
+    async def get_sidecar(self, asset: StoredAsset) -> bytes:
+        """Return the sidecar of an output. Raise `AssetNotFound` if it has none."""
+        try:
+            with reached():
+                key = asset_key(asset.job_id, asset.filename + SIDECAR, asset.sha256)
+                async with asyncio.timeout(OPEN_SECONDS):
+                    result = await obstore.get_async(self._storage.bulk, key)
+                return bytes(await result.bytes_async())
+        except FileNotFoundError:
+            raise AssetNotFound from None
 
     # -- results that came with a vendor's reply, until they are checked
 

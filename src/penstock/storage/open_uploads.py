@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from penstock.domain.ids import new_id
-from penstock.errors import TooManyUploads, UploadExpired, UploadLocked, UploadNotFound
+from penstock.errors import StorageQuotaExceeded, TooManyUploads, UploadExpired, UploadLocked, UploadNotFound
 
 LIFE_SECONDS: Final = 86_400.0
 MAX_OPEN: Final = 32
@@ -57,8 +57,10 @@ class UploadFolder:
         """Return the path of the bytes received so far."""
         return self._folder(upload.account_id) / f"{upload.id}.part"
 
-    def create(self, account_id: str, length: int, metadata: str, name: str | None, now: float) -> OpenUpload:
-        """Begin an upload. Raise if the account has too many."""
+    def create(
+        self, account_id: str, length: int, metadata: str, name: str | None, now: float, room: int | None = None
+    ) -> OpenUpload:
+        """Begin an upload. Raise if the account has too many, or all of them together need more bytes than `room`."""
         folder = self._folder(account_id)
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         upload = OpenUpload(
@@ -72,12 +74,12 @@ class UploadFolder:
         )
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._check_room(folder, length, now)
+            self._check_room(folder, length, now, room)
             self.part(upload).touch(mode=0o600, exist_ok=False)
             self.describe(upload)
         return upload
 
-    def _check_room(self, folder: Path, length: int, now: float) -> None:
+    def _check_room(self, folder: Path, length: int, now: float, room: int | None) -> None:
         lengths = [each.length for each in self._all(folder) if each.file_token is None and each.expires_at > now]
         if len(lengths) >= MAX_OPEN:
             message = f"The account has {len(lengths)} open uploads, the most allowed. Finish or delete one."
@@ -85,6 +87,12 @@ class UploadFolder:
         if sum(lengths) + length > MAX_OPEN_BYTES:
             message = f"The account's open uploads may have {MAX_OPEN_BYTES >> 30} GB in all. Finish or delete one."
             raise TooManyUploads(message, retry_after=1)
+
+        if room is not None and sum(lengths) + length > room:
+            message = (
+                f"This upload and the open ones have {sum(lengths) + length} bytes, but the quota has {room} left."
+            )
+            raise StorageQuotaExceeded(message, param="Upload-Length")
 
     def describe(self, upload: OpenUpload) -> None:
         """Write the description of an upload, at once or not at all."""

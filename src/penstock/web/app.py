@@ -26,8 +26,9 @@ from penstock.web.api import (
 from penstock.web.api.chat import Completions
 from penstock.web.api.kept import responses as kept_responses
 from penstock.web.api.pipelines import lineage, runs, templates
-from penstock.web.api.uploads import tus
+from penstock.web.api.uploads import tus, verification
 from penstock.web.facades import fal, replicate
+from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
 from penstock.web.responses import HANDLERS
@@ -36,6 +37,7 @@ from penstock.web.server.access_log import Tracing
 from penstock.web.server.asgi import Application, Message, Receive, Send
 from penstock.web.server.body_limits import BodyLimits
 from penstock.web.server.cors import Cors
+from penstock.web.server.method_override import MethodOverride
 from penstock.web.sharing import public, shares
 
 PAGES = (
@@ -45,6 +47,7 @@ PAGES = (
     tus,
     files,
     assets,
+    verification,
     shares,
     public,
     deliveries,
@@ -74,7 +77,7 @@ FACADES: Mapping[str, Sequence[ModuleType]] = {
     "videos": (videos,),
     "replicate": replicate.PAGES,
     "fal": fal.PAGES,
-    "mcp": (),
+    "mcp": (mcp_routes,),
 }
 """The pages of each façade, by the name that `facades.off` has for it."""
 
@@ -87,6 +90,9 @@ HOT: Mapping[Endpoint, ReadParams] = {
     images.generate: generations.read_no_params,
     videos.create: generations.read_no_params,
     videos.retrieve: generations.read_no_params,
+    **replicate.HOT,
+    **fal.HOT,
+    mcp_routes.serve: generations.read_no_params,
 }
 """The routes that carry nearly all traffic beside chat, which is served in front of them."""
 
@@ -95,7 +101,7 @@ def create_app(gateway: Gateway) -> Application:
     """Return the ASGI application that serves this gateway."""
     off = gateway.settings.facades.off
     open_facades = [page for name, pages in FACADES.items() if name not in off for page in pages]
-    app = _assemble(gateway, (*PAGES, *open_facades))
+    app = MethodOverride(_assemble(gateway, (*PAGES, *open_facades)), tus.PATH)
     max_body_bytes = gateway.settings.server.max_body_mb << 20
     served = Tracing(Cors(BodyLimits(Completions(app, gateway, max_body_bytes), max_body_bytes)))
     metrics_port = gateway.settings.server.metrics_port

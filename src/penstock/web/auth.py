@@ -89,16 +89,27 @@ def _write_url(scheme: str, server: tuple[str, int] | None, host: str | None, fo
     return str(url.replace(scheme=forwarded) if forwarded in ("http", "https") else url).rstrip("/")
 
 
-async def admit(request: Request, scope: Scope) -> Caller:
-    """Return the caller if its key is valid and has this scope, else raise the error to answer."""
+async def identify(request: Request, *, without_store: bool = False) -> Caller:
+    """Return the caller if its key is valid, whatever its scopes, else raise the error to answer."""
     gateway = gateway_of(request)
     credential = find_credential(dict(request.scope["headers"]))
-    key = await gateway.keyring.check(credential, without_store=scope is Scope.CHAT)
+    key = await gateway.keyring.check(credential, without_store=without_store)
     request.scope["state"]["account"] = key.account_id
+    return Caller(request, gateway, key)
+
+
+async def admit(request: Request, scope: Scope) -> Caller:
+    """Return the caller if its key is valid and has this scope, else raise the error to answer."""
+    caller = await identify(request, without_store=scope is Scope.CHAT)
+    require_scope(caller.key, scope)
+    return caller
+
+
+def require_scope(key: ApiKey, scope: Scope) -> None:
+    """Raise if the key does not have this scope."""
     if not key.allows(scope):
         allowed = ", ".join(sorted(key.scopes))
         raise ScopeNotAllowed(f"This needs the endpoint scope `{scope}`, the API key has: {allowed}.")
-    return Caller(request, gateway, key)
 
 
 async def count_request(caller: Caller) -> dict[str, str]:

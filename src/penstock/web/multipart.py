@@ -1,6 +1,6 @@
 """Multipart uploads: the bytes of the file are passed on as they arrive, and only its name is kept."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from fastapi import Request
@@ -12,15 +12,21 @@ from penstock.domain.files import MAX_BYTES, clean_name, sniff_kind
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType
 
 MAX_FIELDS: Final = 8
+MAX_TEXT_BYTES: Final = 64 * 1024
 
 
 class FileUpload:
-    """The file in a form: its bytes as they arrive, and the name that the caller gave it."""
+    """The file in a form: its bytes as they arrive, and the name that the caller gave it.
 
-    def __init__(self, request: Request, field: str = "file") -> None:
+    Of the other fields, `texts` has those that are asked for, once all bytes are read.
+    """
+
+    def __init__(self, request: Request, field: str = "file", *, texts: Sequence[str] = ()) -> None:
         self._request = request
         self._field = field
         self._given_name = ""
+        self._asked = {name.encode() for name in texts}
+        self.texts: dict[str, bytes] = {}
 
     @property
     def name(self) -> str | None:
@@ -34,14 +40,12 @@ class FileUpload:
             raise UnsupportedMediaType(f"Send `multipart/form-data` with a field `{self._field}`.")
         size, most = 0, 0
         try:
-            form = _Form(content_type, self._field.encode())
+            form = _Form(content_type, self._field.encode(), self._asked)
             async for chunk in self._request.stream():
                 for piece in form.feed(chunk):
                     most = most or most_bytes_of(piece)
                     size += len(piece)
-                    if size > most:
-                        message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
-                        raise BodyTooLarge(message, param=self._field)
+                    check_size(size, most, self._field)
                     yield piece
         except FormParserError as error:
             raise InvalidRequest("The body is not valid `multipart/form-data`.") from error
@@ -49,6 +53,14 @@ class FileUpload:
             message = f"The multipart field `{self._field}` is required, with a file name."
             raise InvalidRequest(message, code="missing_required_parameter", param=self._field)
         self._given_name = form.filename.decode("utf-8", "replace")
+        self.texts = {name.decode(): value for name, value in form.texts.items()}
+
+
+def check_size(size: int, most: int, field: str = "file") -> None:
+    """Raise if a file has more bytes than its kind may have."""
+    if size > most:
+        message = f"The file is too large: at most {most >> 20} MB are allowed for its kind."
+        raise BodyTooLarge(message, param=field)
 
 
 def most_bytes_of(head: bytes) -> int:
@@ -60,7 +72,7 @@ def most_bytes_of(head: bytes) -> int:
 class _Form:
     """The callbacks of the multipart parser, and what they have found."""
 
-    def __init__(self, content_type: str, wanted: bytes) -> None:
+    def __init__(self, content_type: str, wanted: bytes, asked: set[bytes]) -> None:
         self._wanted = wanted
         _, options = parse_options_header(content_type)
         if b"boundary" not in options:
@@ -78,6 +90,9 @@ class _Form:
             },
         )
         self.is_whole = False
+        self.texts: dict[bytes, bytes] = {}
+        self._asked = asked
+        self._text: bytes | None = None
         self.filename = b""
         self._pieces: list[bytes] = []
         self._is_wanted = False
@@ -112,12 +127,18 @@ class _Form:
         self._files, self._fields = self._files + self._is_wanted, self._fields + (not self._is_wanted)
         if self._files > 1 or self._fields > MAX_FIELDS:
             raise InvalidRequest(f"The form has more than one such file, or more than {MAX_FIELDS} other fields.")
+        self._text = options[b"name"] if options[b"name"] in self._asked and not self._is_wanted else None
         if self._is_wanted:
             self.filename = options[b"filename"]
 
     def _add(self, data: bytes, start: int, end: int) -> None:
         if self._is_wanted:
             self._pieces.append(data[start:end])
+        elif self._text is not None:
+            self.texts[self._text] = self.texts.get(self._text, b"") + data[start:end]
+            if len(self.texts[self._text]) > MAX_TEXT_BYTES:
+                name = self._text.decode()
+                raise BodyTooLarge(f"The field `{name}` is larger than {MAX_TEXT_BYTES >> 10} KiB.", param=name)
 
     def _end_part(self) -> None:
         self.is_whole = self.is_whole or self._is_wanted

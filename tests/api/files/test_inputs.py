@@ -193,7 +193,7 @@ async def test_a_model_s_preview_and_a_film_become_inputs(server):
 async def test_a_job_that_gives_no_output_is_refused(server):
     still_open = await server.submit(MODEL, script=NEVER)
     failed = await server.generate(MODEL, script=FAILS)
-    for job, word in ((still_open, "not finished"), (failed, "is failed")):
+    for job, word in ((still_open, "not finished"), (failed, "failed and has no outputs")):
         place, message = problem(await submit(server.client, mesh={"job": job["id"]}), code="input_not_ready")
         assert (place, word in message) == ("mesh.job", True)
     gem = await server.generate(MODEL, script={})

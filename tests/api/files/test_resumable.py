@@ -235,6 +235,19 @@ class TestLimits:
 
 
 class TestRefusals:
+    async def test_open_uploads_count_toward_the_quota(self, start) -> None:
+        server = await start(overrides={"assets.quota_mb": 1})
+        picture = small_media.picture()
+        path = await begin(server.client, len(picture))
+        assert (await send(server.client, path, 0, picture)).status_code == 204
+        path, left = await begin(server.client, 600_000), (1 << 20) - len(picture)
+        headers = {**TUS, "upload-length": "600000"}
+        problem = refused(await server.client.post(FILES, headers=headers), 403, "storage_quota_exceeded")
+        assert problem["param"] == "Upload-Length"
+        assert f"1200000 bytes, but the quota has {left} left" in problem["message"]
+        await server.client.delete(path, headers=TUS)
+        await begin(server.client, left)
+
     async def test_headers_are_checked(self, server: Server) -> None:
         client = server.client
         refused(await client.post(FILES, headers={"upload-length": "1"}), 412, "tus_version_not_supported")
@@ -292,3 +305,30 @@ async def test_an_upload_expires(start) -> None:
 async def test_pages_of_other_origins_may_read_its_headers(server: Server, name: str) -> None:
     answer = await server.client.options(FILES, headers={"origin": "https://example.com"})
     assert name in answer.headers["access-control-expose-headers"]
+
+
+async def test_a_post_is_served_by_the_method_in_its_header(server: Server) -> None:
+    data, client = small_media.picture(), server.client
+    path = await begin(client, len(data))
+
+    async def post(method: str, content: bytes = b"", **headers: str) -> httpx.Response:
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        given = {**BODY, **names, "x-http-method-override": method}
+        return await client.post(path, headers=given, content=content)
+
+    answer = await post("PATCH", data[:10], upload_offset="0")
+    assert (answer.status_code, answer.headers["upload-offset"]) == (204, "10")
+    answer = await post("head")
+    assert (answer.status_code, answer.headers["upload-offset"], answer.content) == (200, "10", b"")
+    refused(await post("PATCH", data, upload_offset="0"), 409, "upload_offset_conflict")
+    assert (await post("BREW")).status_code == 405
+    assert (await client.post(path, headers=TUS)).status_code == 405
+    assert (await post("DELETE")).status_code == 204
+    refused(await post("HEAD"), 404, "upload_not_found")
+
+
+async def test_the_header_counts_for_uploads_only(server: Server) -> None:
+    file = await server.client.post("/api/v1/files", files={"file": ("cat.png", small_media.picture())})
+    path = f"/api/v1/files/{file.json()['file_token']}"
+    assert (await server.client.get(path, headers={"x-http-method-override": "DELETE"})).json()["object"] == "file"
+    assert (await server.client.get(path)).status_code == 200

@@ -134,6 +134,8 @@ class TestFailure:
         jobs = {name: each["jobs"][0] for name, each in steps_of(record).items()}
         assert jobs["model"]["error"]["code"] == "parent_failed"
         assert jobs["film"]["error"]["code"] == "parent_failed"
+        cause = f"the step `picture` ({jobs['picture']['id']}) failed."
+        assert jobs["model"]["error"]["message"] == f"The input `file` is missing: {cause}"
         assert jobs["model"]["charged"] is False
         assert jobs["late"]["status"] in {"canceled", "succeeded"}
 
@@ -153,6 +155,23 @@ class TestFailure:
         model = steps_of(record)["model"]["jobs"][0]
         assert model["error"]["code"] == "parent_failed"
         assert "numbered from 0" in model["error"]["message"]
+
+    async def test_an_output_of_another_type_than_declared_fails_its_step(self, server: Server) -> None:
+        steps = [PICTURE, step("model", "sim_image_to_model", file={"step": "picture", "type": "webp"})]
+        record = await finish(server.client, (await run(server.client, {**FOX, "steps": steps}))["id"])
+        model = steps_of(record)["model"]["jobs"][0]
+        assert (model["error"]["code"], model["charged"], model["attempts"]) == ("parent_failed", False, [])
+        assert '`type` says "webp"' in model["error"]["message"]
+        steps = [PICTURE, step("model", "sim_image_to_model", file={"step": "picture", "type": "png"})]
+        record = await finish(server.client, (await run(server.client, {**FOX, "steps": steps}))["id"])
+        assert record["status"] == "succeeded"
+
+    async def test_a_model_that_does_not_exist_is_named_with_its_step(self, server: Server) -> None:
+        steps = [PICTURE, step("model", "sim_image_to_modal", file={"step": "picture"})]
+        answer = await server.client.post("/api/v1/pipelines", json={**FOX, "steps": steps})
+        error = answer.json()["error"]
+        assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "steps.1.model")
+        assert error["details"] == [{"loc": "steps.1.model", "message": error["message"], "code": "model_not_found"}]
 
 
 class TestCancel:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import sys
 import traceback
 import urllib.request
 from typing import Any
@@ -78,6 +79,18 @@ def a_retry_of_the_client_is_one_job() -> None:
     assert handle.get()["video"]["url"]
 
 
+def a_run_that_is_killed() -> None:
+    """The gateway is killed while it holds the connection: the client runs it again."""
+    result = fal_client.run(FILM, {"prompt": "killed in a run", "script": {"latency": 3}})
+    assert read(result["video"]["url"])
+
+
+def a_subscription_that_is_killed() -> None:
+    """The gateway is killed between two polls."""
+    result = fal_client.subscribe(FILM, {"prompt": "killed in a queue", "script": {"latency": 3}})
+    assert read(result["video"]["url"])
+
+
 def what_is_refused() -> None:
     assert refusal(lambda: fal_client.submit(FILM, {"duration": 99})).status_code == 422
     assert refusal(lambda: fal_client.submit("penstock/nothing", {})).status_code == 404
@@ -117,7 +130,7 @@ CASES = (
 )
 
 if __name__ == "__main__":
-    for case in CASES:
+    for case in [globals()[name] for name in sys.argv[1:]] or CASES:
         problem = None
         try:
             case()

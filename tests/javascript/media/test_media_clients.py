@@ -26,7 +26,10 @@ async def keys_of(server: Server) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("script", ["replicate_client.mjs", "ai_sdk_replicate.mjs", "fal_client.mjs"])
+@pytest.mark.parametrize(
+    "script",
+    ["replicate_client.mjs", "ai_sdk_replicate.mjs", "fal_client.mjs", "openai_media.mjs", "ai_sdk_images.mjs"],
+)
 async def test_every_case_of_the_script(start: Start, script: str, subtests: pytest.Subtests) -> None:
     server = await start(SETTINGS)
     environment = {**os.environ, "PENSTOCK_URL": server.url, **await keys_of(server)}

@@ -1,4 +1,4 @@
-import { Text } from "@mantine/core";
+import { Anchor, Text } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import type { Job, Output } from "../../api/shapes";
 import { DownloadButton, OutputFacts, SignedMedia } from "../../parts/signed_media";
@@ -30,9 +30,27 @@ export function JobOutputs({ job }: { job: Job }) {
         <Text size="xs" c="dimmed" className="mono" span title={`sha256 ${output.sha256}`}>
           {output.content_type}
         </Text>
+        <SignatureNote output={output} />
       </div>
     </article>
   ));
+}
+
+/** Whether the output is signed, with its sidecar to download. */
+function SignatureNote({ output }: { output: Output }) {
+  if (output.provenance === null) return null;
+  if (output.sidecar_url === null) {
+    return (
+      <Text size="xs" c="dimmed" span title="A C2PA manifest inside the file says by whom and how it was made.">
+        {WORDS.signedInside}
+      </Text>
+    );
+  }
+  return (
+    <Anchor size="xs" href={output.sidecar_url} download>
+      {WORDS.signedBeside}
+    </Anchor>
+  );
 }
 
 /** The viewer is large, and loaded only where there is something to turn. */

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import update_wrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar, cast
 
 import typer
 
@@ -20,7 +20,10 @@ from penstock.cli.store_access import load_settings
 if TYPE_CHECKING:  # loaded inside the commands: `--help` answers at once
     from urllib.request import OpenerDirector
 
+    from penstock.client import Client
     from penstock.client.config import Address
+
+T = TypeVar("T")
 
 BaseUrl = Annotated[
     str | None,
@@ -37,11 +40,7 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
     """
 
     def run(*, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile = None, **given: Any) -> None:
-        from penstock.client import Client
-
-        with _expected_errors(as_json=given["as_json"]), Client(base_url or _settled_address(data, config)) as client:
-            _check_host(client.base_url)
-            command(client, **given)
+        run_with_client(lambda client: command(client, **given), base_url, data, config, as_json=given["as_json"])
 
     _, *own = inspect.signature(command).parameters.values()
     *server, _ = inspect.signature(run).parameters.values()
@@ -50,6 +49,17 @@ def speaks_to_server(command: Callable[..., None]) -> Callable[..., None]:
     run.__signature__ = seen  # pyright: ignore[reportFunctionMemberAccess]  Typer reads it
     run.__annotations__ = {name: each.annotation for name, each in seen.parameters.items()}
     return run
+
+
+def run_with_client(
+    ask: Callable[["Client"], T], base_url: str | None, data: Path | None, config: Path | None, *, as_json: bool
+) -> T:
+    """Return what the function gets from the server. An error ends the command as in `speaks_to_server`."""
+    from penstock.client import Client
+
+    with _expected_errors(as_json=as_json), Client(base_url or settled_address(data, config)) as client:
+        _check_host(client.base_url)
+        return ask(client)
 
 
 @contextmanager
@@ -71,7 +81,7 @@ def _expected_errors(*, as_json: bool) -> Generator[None]:
         fail(f"{error.filename or ''}: {error.strerror or error}.".lstrip(": "))
 
 
-def _settled_address(data: Path | None, config: Path | None) -> str | None:
+def settled_address(data: Path | None, config: Path | None) -> str | None:
     """Return the address in the named settings, or None if none are named or PENSTOCK_BASE_URL is set."""
     named = data or config or os.environ.get("PENSTOCK_DATA") or os.environ.get("PENSTOCK_CONFIG")
     if not named or os.environ.get("PENSTOCK_BASE_URL"):
@@ -182,7 +192,7 @@ def _ask_quickly(path: str, field: str = "id") -> list[str]:
     from penstock.client.errors import BadInput
 
     try:
-        address = find_address(_settled_address(None, None), None, timeout=QUICK_SECONDS, connections=1)
+        address = find_address(settled_address(None, None), None, timeout=QUICK_SECONDS, connections=1)
         request = Request(address.base_url + path, headers=address.headers())  # noqa: S310  its scheme is checked
         with _opener(address).open(request, timeout=QUICK_SECONDS) as reply:
             page: Mapping[str, Any] = json.load(reply)

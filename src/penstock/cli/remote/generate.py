@@ -70,14 +70,13 @@ def _stdin() -> "BinaryIO":
 
 
 def _quote(client: "Client", model: str, given: dict[str, Any], *, as_json: bool) -> None:
+    from penstock.client.notebook import format_cost
+
     quote = client.price(model, given)
     if as_json:
         print_json(quote.raw)
         return
-    known = quote.cost is not None and quote.cost.estimated is not None
-    typer.echo(
-        f"cost: at most {quote.cost.estimated} {quote.cost.currency}" if quote.cost and known else "cost: unknown"
-    )
+    typer.echo(f"cost: {format_cost(quote.cost) or 'unknown'}")
     if quote.budget_left is not None:
         typer.echo(f"budget left: {quote.budget_left} USD")
     if quote.expected_seconds is not None:

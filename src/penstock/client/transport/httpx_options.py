@@ -58,6 +58,7 @@ def as_arguments(request: Request, address: Address) -> dict[str, Any]:
         arguments["params"] = dict(request.query)
     if request.upload is not None:
         arguments["files"] = {"file": (request.upload.name, request.upload.content)}
+        arguments["data"] = dict(request.fields)
     elif request.content is not None:
         arguments["content"] = request.content
     elif request.json is not None:

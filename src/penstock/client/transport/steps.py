@@ -29,6 +29,8 @@ class Request:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     json: Any = None
     upload: Upload | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Other fields of the form with the upload."""
     content: bytes | None = None
     """A body of bytes."""
     read_seconds: float | None = None

@@ -4,13 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from penstock.domain.files import FileKind, Origin, StoredFile, asset_key
+from penstock.domain.files import FileKind, Origin, StoredFile, asset_key, contradiction
 from penstock.domain.job_errors import ParentFailed
 from penstock.domain.jobs import Asset, Job, Outcome, Parent, State, fail, request_cancel, stop, take_file
 from penstock.domain.pipelines.records import OnError, Pipeline, PipelineState, PipelineStep
 
 OUTPUT_KINDS: Mapping[str, FileKind] = {"model": "3d", "video": "video", "image": "image", "audio": "audio"}
 """The kinds of files that outputs are, by their own kind."""
+ENDS: Mapping[State, str] = {State.CANCELED: "was canceled", State.EXPIRED: "expired", State.FAILED: "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,11 @@ def find_output(job: Job, name: int | str) -> Asset:
     if found is None:
         raise NoSuchOutput(f"{job.id} has no {name} output.")
     return found
+
+
+def describe_end(job: Job) -> str:
+    """Return what became of a job that made no outputs, as the end of a sentence."""
+    return ENDS.get(job.state, f"is {job.state.value}")
 
 
 def refer_to(job: Job, asset: Asset) -> StoredFile:
@@ -128,7 +134,7 @@ def _supply(job: Job, jobs: Mapping[str, Job], now: float) -> Job:
         try:
             job = _pin(job, parent, maker)
         except NoSuchOutput as problem:
-            error = ParentFailed(f"{parent.path}: {problem}").body(job.request_id)
+            error = ParentFailed(f"The input `{parent.path}` is missing: {problem}").body(job.request_id)
             return fail(replace(job, awaits={}), now, error, Outcome.NOT_SENT)
     if job.awaits:
         return job
@@ -142,11 +148,13 @@ def _pin(job: Job, parent: Parent, maker: Job | None) -> Job:
     if maker is None:
         raise NoSuchOutput(f"{parent.job_id} has been deleted.")
     if maker.state is not State.SUCCEEDED:
-        raise NoSuchOutput(f"the step `{maker.step}` ({maker.id}) is {maker.state.value}.")
+        raise NoSuchOutput(f"the step `{maker.step}` ({maker.id}) {describe_end(maker)}.")
     asset = find_output(maker, parent.output)
     file, kinds = refer_to(maker, asset), job.awaits[parent.path]
     if file.kind not in kinds:
         raise NoSuchOutput(f"output {parent.output} of {maker.id} is of kind {file.kind}, not {' or '.join(kinds)}.")
+    if problem := contradiction(file, parent.declared):
+        raise NoSuchOutput(problem)
     parents = tuple(replace(each, asset_id=asset.id) if each is parent else each for each in job.parents)
     awaits = {path: kinds for path, kinds in job.awaits.items() if path != parent.path}
     return take_file(replace(job, parents=parents, awaits=awaits), parent.path, file)

@@ -5,12 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from penstock.domain.files import FileKind, StoredFile
+from penstock.domain.files import FileKind, StoredFile, contradiction
 from penstock.domain.job_errors import FileUnreadable, UrlNotAllowed
 from penstock.domain.jobs import Job, Parent, State
-from penstock.domain.pipelines.rules import NoSuchOutput, find_output, refer_to
+from penstock.domain.pipelines.rules import NoSuchOutput, describe_end, find_output, refer_to
 from penstock.errors import FileNotFound, Gone, InputNotReady, JobNotFound
-from penstock.jobs.files.inputs import NAMES, Inputs, contradiction, decode_inline, is_data_uri
+from penstock.jobs.files.inputs import NAMES, Inputs, decode_inline, is_data_uri
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
 from penstock.store.queries.jobs import job_rows
@@ -114,7 +114,7 @@ class FileOpener:
 
 def _explain_state(job: Job) -> str:
     if job.done:
-        return f"{job.id} is {job.state.value} and has no outputs."
+        return f"{job.id} {describe_end(job)} and has no outputs."
     return f"{job.id} is not finished: wait until it has succeeded, or send both steps as one pipeline."
 
 

@@ -13,13 +13,12 @@ from urllib.parse import unquote, unquote_to_bytes
 from weakref import WeakValueDictionary
 
 from penstock.domain.files import (
-    CONTENT_TYPES,
     MAX_BYTES,
-    MESH_TYPES,
     FileKind,
     ImageFacts,
     InputFacts,
     StoredFile,
+    contradiction,
     sniff_kind,
 )
 from penstock.domain.ids import new_id
@@ -28,7 +27,7 @@ from penstock.fairness.fair_queue import UnderWayLimit
 from penstock.inspection.images_and_video import inspect_image
 from penstock.inspection.input_media import inspect_film, inspect_mesh, inspect_sound
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
-from penstock.storage.assets import HEAD_BYTES, Assets, Landed
+from penstock.storage.assets import HEAD_BYTES, Assets, Landed, measure_file
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Database
 from penstock.store.queries.files import file_rows
@@ -43,19 +42,6 @@ INSPECTORS: Final[Mapping[FileKind, Callable[..., InputFacts | ImageFacts]]] = {
     "video": inspect_film,
     "audio": inspect_sound,
     "3d": inspect_mesh,
-}
-TYPE_NAMES: Final = {
-    "jpg": "image/jpeg",
-    **CONTENT_TYPES,
-    "mp4": "video/mp4",
-    "mov": "video/quicktime",
-    "webm": "video/webm",
-    "mp3": "audio/mpeg",
-    "wav": "audio/wav",
-    "flac": "audio/flac",
-    "ogg": "audio/ogg",
-    "m4a": "audio/mp4",
-    **MESH_TYPES,
 }
 
 
@@ -121,7 +107,7 @@ class Inputs:
         announce: Callable[[str], Awaitable[None]],
     ) -> StoredFile:
         """Open and store a file that is on the disk already. `announce` gets its token before it is stored."""
-        landed = Landed(path, *await asyncio.to_thread(_measure, path))
+        landed = await asyncio.to_thread(measure_file, path)
         file = await self._open_landed(landed, account_id, FILE_KINDS)
         expires_at = None if retention is None else file.created_at + retention
         file = replace(file, expires_at=expires_at, name=name)
@@ -207,15 +193,6 @@ class Inputs:
         return self._locks.setdefault((file.account_id, file.sha256), asyncio.Lock())
 
 
-def _measure(path: Path) -> tuple[int, str, bytes]:
-    """Return the size, the sha256 and the first bytes of a file."""
-    with path.open("rb") as file:
-        head = file.read(HEAD_BYTES)
-        file.seek(0)
-        digest = hashlib.file_digest(file, "sha256")
-        return file.tell(), digest.hexdigest(), head
-
-
 def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:
     """Return the kind of a file by its first bytes. Raise if it is none of these kinds."""
     found = sniff_kind(head)
@@ -228,13 +205,6 @@ def _find_kind(head: bytes, kinds: Sequence[FileKind]) -> FileKind:
     allowed = " or ".join(NAMES[kind] for kind in kinds)
     got = "of an unknown type" if found is None else f"a {NAMES[found]}"
     raise FileUnreadable(f"The file is {got}; allowed here: {allowed}.")
-
-
-def contradiction(file: StoredFile, declared: str | None) -> str | None:
-    """Return the problem if the declared type differs from the content, or None."""
-    if declared in (None, file.kind) or TYPE_NAMES.get(declared) == file.content_type:
-        return None
-    return f'`type` says "{declared}", but the bytes are {file.content_type}.'
 
 
 def is_data_uri(url: Any) -> bool:

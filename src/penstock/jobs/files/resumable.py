@@ -32,13 +32,17 @@ class ResumableUploads:
         self._clock = clock
 
     async def create(
-        self, account_id: str, length: int, metadata: str, given_name: str, content_type: str
+        self, account_id: str, length: int, metadata: str, given_name: str, content_type: str, room: int | None
     ) -> OpenUpload:
-        """Begin an upload. Raise if it is too large for its declared kind, or the account has too many."""
+        """Begin an upload. Raise if it is too large for its declared kind or for the account, or one of too many.
+
+        `room` is what is left of the account's storage quota, if it has one.
+        """
         kind = KINDS.get(content_type.partition("/")[0].lower())
         _check_length(length, kind)
         name = clean_name(given_name)
-        return await asyncio.to_thread(self._folder.create, account_id, length, metadata, name, self._clock())
+        create = self._folder.create
+        return await asyncio.to_thread(create, account_id, length, metadata, name, self._clock(), room)
 
     async def find(self, account_id: str, upload_id: str) -> OpenUpload:
         """Return an upload. One that a crash left whole but not stored is stored first."""

@@ -264,6 +264,7 @@ class PipelineIntake:
                 raise refuse_unpriced(model)
         except PenstockError as error:
             error.param, error.message = f"{step.place}.model", f"Step `{step.body.name}`: {error.message}"
+            error.details = (Detail(error.param, error.message, error.code),)
             raise
         return offer
 

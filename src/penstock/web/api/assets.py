@@ -19,7 +19,8 @@ from penstock.errors import (
     RangeNotSatisfiable,
 )
 from penstock.jobs.collection import CONTENT_TYPES
-from penstock.storage.assets import CACHED, disposition
+from penstock.provenance.sidecar import CONTENT_TYPE
+from penstock.storage.assets import CACHED, SIDECAR, disposition
 from penstock.store.queries.files import asset_rows, file_rows
 from penstock.web.auth import admit, gateway_of, signed_in
 from penstock.web.responses import REQUEST_ID
@@ -60,10 +61,13 @@ async def download_asset(
     *,
     proxied: Annotated[bool, Query(description="download through this server even if it redirects downloads")] = False,
 ) -> Response:
-    """Download an output. The `url` of an output is a signed link, which needs no key until it expires."""
+    """Download an output. Its `url` is a signed link, which needs no key until it expires, as is its `sidecar_url`."""
     gateway = gateway_of(request)
     account_id = await _account(request, asset_id, expires, signature)
     asset = await gateway.database.look(asset_rows.get, asset_id, account_id, gateway.clock())
+    if filename == asset.filename + SIDECAR:
+        sidecar = await gateway.assets.get_sidecar(asset)
+        return Response(sidecar, headers={"cache-control": CACHED}, media_type=CONTENT_TYPE)
     if asset.filename != filename:
         raise AssetNotFound
     seconds = None

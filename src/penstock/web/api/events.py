@@ -1,8 +1,8 @@
 """Events: a replayable stream per job, and the feed of an account as pages or as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Annotated, Any
 
@@ -138,13 +138,19 @@ class EventStream(StreamingResponse):
 
     async def __call__(self, scope: types.Scope, receive: types.Receive, send: types.Send) -> None:
         """Send the stream, or raise if there are too many."""
-        gateway = self._caller.gateway
-        ticket = await gateway.admission.open_stream(self._caller.key)
-        try:
-            with _counted(self._caller):
-                await super().__call__(scope, receive, send)
-        finally:
-            ticket.settle(0, 0)
+        async with stream_place(self._caller):
+            await super().__call__(scope, receive, send)
+
+
+@asynccontextmanager
+async def stream_place(caller: Caller) -> AsyncGenerator[None]:
+    """Count one open stream of the caller while the block lasts. Raise if there are too many."""
+    ticket = await caller.gateway.admission.open_stream(caller.key)
+    try:
+        with _counted(caller):
+            yield
+    finally:
+        ticket.settle(0, 0)
 
 
 @contextmanager
@@ -183,7 +189,7 @@ async def stream_lines(
     woken = False
     with gateway.database.signals.listen(topic) as subscription:
         yield b"retry: 2000\n: " + event_id(after).encode() + b"\n\n"
-        while not gateway.draining and await _still_admitted(caller):
+        while not gateway.draining and await still_admitted(caller):
             try:
                 events, is_all = await read(after)
             except StoreUnavailable:  # the log keeps what is missed meanwhile
@@ -213,7 +219,7 @@ async def is_gone(caller: Caller, job_id: str) -> bool:
     return False
 
 
-async def _still_admitted(caller: Caller) -> bool:
+async def still_admitted(caller: Caller) -> bool:
     """Return whether the key is still valid."""
     try:
         await admit(caller.request, Scope.READ)

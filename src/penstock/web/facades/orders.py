@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -15,6 +15,7 @@ from penstock.domain import jobs
 from penstock.domain.jobs import Job
 from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
+from penstock.jobs.intake import Forecast
 from penstock.jobs.request import Decoded
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
@@ -53,6 +54,8 @@ class MediaOrder:
     """The caller's names of `fields`, where they differ: `{"webhook.url": "webhook"}`."""
     dialect: str = ""
     """The dialect of the messages to the webhook."""
+    idempotency_key: str | None = None
+    """The key that the body names, before that of the header."""
     is_retry: bool = False
     """Whether the client says, or its habits tell, that this repeats a request."""
     retry_seconds: float = RETRY_SHIELD_SECONDS
@@ -66,9 +69,23 @@ def model_id(name: str) -> str:
 
 async def place(caller: Caller, order: MediaOrder) -> Receipt:
     """Accept the jobs of an order, or return those of the order that it repeats."""
-    gateway, request = caller.gateway, caller.request
-    if gateway.draining:
+    if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
+    receipt = await _accept(caller, order)
+    assert isinstance(receipt, Receipt)  # noqa: S101  it is no dry run
+    caller.request.scope["extensions"][CYCLE].release()
+    return receipt
+
+
+async def forecast(caller: Caller, order: MediaOrder) -> Forecast:
+    """Check and price an order without accepting it."""
+    found = await _accept(caller, replace(order, fields={**order.fields, "dry_run": True}))
+    assert isinstance(found, Forecast)  # noqa: S101  it is a dry run
+    return found
+
+
+async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
+    gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
     model = gateway.offers.get(order.model, caller.key.allows_model).model
@@ -79,12 +96,9 @@ async def place(caller: Caller, order: MediaOrder) -> Receipt:
         params, number = {**params, COUNT: number}, 1
     body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
     try:
-        receipt = await gateway.intake.accept(_submit(caller, body, order))
+        return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
         raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
-    assert isinstance(receipt, Receipt)  # noqa: S101  a façade has no dry run
-    request.scope["extensions"][CYCLE].release()
-    return receipt
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
@@ -99,7 +113,7 @@ def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> Submitte
         path_model=None,
         key=caller.key,
         request_id=request_id_of(request),
-        idempotency_key=idempotency_key(request),
+        idempotency_key=order.idempotency_key or idempotency_key(request),
         is_retry=order.is_retry or retry_count(request) >= 1,
         retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
         base_url=base_url(request),

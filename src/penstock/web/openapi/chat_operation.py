@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from penstock.chat.doors.messages.errors import STATUSES
 from penstock.errors import (
     BodyTooLarge,
     ChatRateLimited,
@@ -84,14 +85,15 @@ def _describe_chat() -> dict[str, Any]:
 def _describe_messages() -> dict[str, Any]:
     answered = _stream(success("The message, or with `stream` its events.", "Message", headers=HEADERS))
     words = ("Messages", f"Chat with any client of Anthropic's. {ALSO}`.", "create_message")
-    return _describe(words, MESSAGES_REQUEST, answered, TooManyStreams)
+    return _fail_as_messages(_describe(words, MESSAGES_REQUEST, answered, TooManyStreams))
 
 
 def _describe_count() -> dict[str, Any]:
     text = f"Count the tokens of a Messages request. It costs nothing. {ALSO}/count_tokens`."
     request = MESSAGES_REQUEST | {"required": ["model", "messages"]}
     words = ("Count tokens", text, "count_message_tokens")
-    return _describe(words, request, success("The number of tokens.", "TokenCount"), TooManyStreams)
+    answered = success("The number of tokens.", "TokenCount")
+    return _fail_as_messages(_describe(words, request, answered, TooManyStreams))
 
 
 def _describe_responses() -> dict[str, Any]:
@@ -122,6 +124,16 @@ def _describe_transcriptions() -> dict[str, Any]:
     operation = _describe(("Transcription", text, "create_transcription"), TRANSCRIPTION_REQUEST, answered)
     request = {key: value for key, value in TRANSCRIPTION_REQUEST.items() if key != "example"}
     return operation | {"requestBody": {"required": True, "content": {"multipart/form-data": {"schema": request}}}}
+
+
+def _fail_as_messages(operation: dict[str, Any]) -> dict[str, Any]:
+    """Return the operation with errors in Anthropic's shape, under Anthropic's statuses."""
+    responses: dict[str, Any] = {}
+    for status, response in operation["responses"].items():
+        is_error = int(status) >= 400
+        shape = success("", "MessageError")["content"] if is_error else response["content"]
+        responses[str(STATUSES.get(int(status), status))] = response | {"content": shape}
+    return operation | {"responses": responses}
 
 
 def _stream(answered: dict[str, Any]) -> dict[str, Any]:

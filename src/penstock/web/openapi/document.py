@@ -20,6 +20,7 @@ from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
 from penstock.web.admin import bodies
 from penstock.web.api import webhooks
+from penstock.web.api.uploads import verification
 from penstock.web.auth import gateway_of
 from penstock.web.credentials import find_credential
 from penstock.web.openapi.chat_operation import describe_doors
@@ -30,6 +31,8 @@ router = APIRouter(include_in_schema=False)
 REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
+METRICS_KEY = {"type": "http", "scheme": "bearer", "description": "`server.metrics_key`"}
+SCHEMES = {"key": KEY, "admin_key": ADMIN_KEY, "metrics_key": METRICS_KEY}
 MAX_DOCUMENTS = 32
 """Number of cached documents for keys that may use some models only."""
 
@@ -74,29 +77,32 @@ def _make(app: FastAPI, offers: Offers) -> dict[str, Any]:
     found = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
     found["paths"] |= describe_doors()
     schemas = _response_shapes()
-    found["components"] = {"schemas": schemas, "securitySchemes": {"key": KEY, "admin_key": ADMIN_KEY}}
+    found["components"] = {"schemas": schemas, "securitySchemes": SCHEMES}
     for path, methods in found["paths"].items():
         for operation in methods.values():
             if _is_default(operation["responses"].get("422")):
                 del operation["responses"]["422"]
             if "401" in operation["responses"]:
-                operation["security"] = [{name: []} for name in _keys_of(path)]
+                operation["security"] = [{name: []} if name else {} for name in _keys_of(path)]
     _add_requests(schemas, offers)
     return found
 
 
 def _keys_of(path: str) -> tuple[str, ...]:
-    """Return the names of the keys that open a path."""
+    """Return the names of the keys that open a path. An empty name stands for callers without a key."""
     if path == "/api/v1/key":
         return ("key", "admin_key")
+    if path == "/metrics":
+        return ("", "metrics_key", "admin_key")
     return ("admin_key",) if path.startswith("/admin/") else ("key",)
 
 
 def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
-    from penstock.web.openapi import admin_schemas, openai_schemas, schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, openai_schemas, schemas, verification_schemas  # noqa: PLC0415
 
-    every = {**vars(schemas), **vars(admin_schemas), **vars(openai_schemas)}.values()
+    modules = (schemas, admin_schemas, openai_schemas, verification_schemas)
+    every = {name: kind for module in modules for name, kind in vars(module).items()}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"] | _request_shapes()
@@ -104,7 +110,7 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body)}.values()
+    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body), **vars(verification)}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]

@@ -187,10 +187,11 @@ def _parameters(operation: Operation, shapes: "Shapes") -> str:
 
 def _request(request: Schema, shapes: "Shapes") -> str:
     """One model's body: its params, then what may stand beside them."""
-    fields: Schema = request["properties"]
+    fields: Schema = request.get("properties", {})
     if "items" not in fields.get("input", {}):  # not a generation
-        example = code(json.dumps(request["example"], indent=2))
-        return f"<details><summary>Body</summary>{shapes.table(request)}<h4>example</h4>{example}</details>"
+        example = f"<h4>example</h4>{code(json.dumps(request['example'], indent=2))}" if "example" in request else ""
+        shape = shapes.table(request) if fields else shapes.word(request)
+        return f"<details><summary>Body</summary>{shape}{example}</details>"
     params = fields["input"]["items"]["properties"]["params"]
     model = escape(str(fields["model"]["const"]))
     beside = {name: field for name, field in fields.items() if name not in ("model", "input")}
@@ -295,7 +296,8 @@ class Shapes:
             return " or ".join(dict.fromkeys(self.word(form) for form in forms if form.get("type") != "null"))
         if field.get("type") == "array":
             return f"array of {self.word(field.get('items', {}))}{_bounds(field, 'Items')}"
-        return escape(field.get("format", field.get("type", "any"))) + _bounds(field)
+        kind = field.get("format", field.get("type", "any"))
+        return escape(kind if isinstance(kind, str) else " or ".join(kind)) + _bounds(field)
 
 
 def _bounds(field: Schema, what: str = "") -> str:

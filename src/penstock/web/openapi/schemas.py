@@ -385,6 +385,26 @@ class Transcript(Shape):
     text: str
 
 
+class MessageFault(Shape):
+    """The kind of an error by Anthropic's names, with our code."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    type: str
+    message: str
+    code: str | None = None
+    param: str | None = None
+    suggestion: str | None = None
+
+
+class MessageError(Shape):
+    """The body of every answer of Messages that is not a success, in Anthropic's shape."""
+
+    type: Literal["error"]
+    error: MessageFault
+    request_id: str | None
+
+
 class Message(Shape):
     """Anthropic's message; vendors may add fields."""
 
@@ -451,6 +471,8 @@ class Outage(Shape):
 
 class Readiness(Shape):
     """Readiness to serve requests, with the checks behind it."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     status: Literal["ready", "degraded", "draining", "unavailable"]
     version: str

@@ -19,7 +19,7 @@ MIN_BYTES_PER_SECOND = 32 << 10
 LINGER_SECONDS = 1.0
 """Idle timeout of a refused sender. Closing while bytes are still arriving would reset the connection and lose the
 answer."""
-UPLOADS = frozenset({"/api/v1/files", "/replicate/v1/files"})
+UPLOADS = frozenset({"/api/v1/files", "/api/v1/verify", "/replicate/v1/files"})
 """Paths whose bodies are files. They go to the disk as they arrive, so that they may be larger and take longer."""
 FORMS = re.compile(r"/+(?:llm/+)?(?:v1/+)?(?:images/+edits|videos(?:/+(?:edits|extensions))?)")
 """Paths that take forms with files, besides small JSON bodies."""
@@ -71,9 +71,7 @@ class BodyLimits:
 
 def _is_upload(scope: Message) -> bool:
     path: str = scope["path"]
-    return (
-        path in UPLOADS or path.startswith(UPLOAD_FOLDERS) or (FORMS.fullmatch(path) is not None and _is_form(scope))
-    )
+    return path in UPLOADS or path.startswith(UPLOAD_FOLDERS) or (FORMS.fullmatch(path) is not None and _is_form(scope))
 
 
 def _is_form(scope: Message) -> bool:

@@ -66,12 +66,32 @@ class FalShape:
         return [(b"x-fal-request-id", request_id.encode())]
 
 
+class McpShape:
+    """JSON-RPC errors, which the clients of MCP read, with our own error as their data."""
+
+    def write_error(self, error: PenstockError, request_id: str | None) -> tuple[int, bytes]:
+        """Return the status and the error. Which message it answers is not known."""
+        code = PARSE_ERROR if error.code == "invalid_json" else INVALID_MESSAGE if error.status < 500 else -32603
+        shown = {"code": code, "message": error.message, "data": error.body(request_id)}
+        return error.status, msgspec.json.encode({"jsonrpc": "2.0", "id": None, "error": shown})
+
+    def headers(self, request_id: str) -> list[tuple[bytes, bytes]]:
+        """Return no more headers."""
+        del request_id
+        return []
+
+
+PARSE_ERROR: Final = -32700
+INVALID_MESSAGE: Final = -32600
 _PROBLEM: Final = ProblemShape()
 _FAL: Final = FalShape()
+_MCP: Final = McpShape()
 
 
 def find_shape(path: str) -> ErrorShape:
     """Return the shape of an error at this path."""
     if path.startswith("/replicate/"):
         return _PROBLEM
+    if path == "/mcp":
+        return _MCP
     return _FAL if path.startswith("/fal/") else find_door(path)

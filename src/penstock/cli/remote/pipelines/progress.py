@@ -170,4 +170,6 @@ def _cost(step: "StepRecord") -> str:
     if len(final) == len(costs):
         return f"{sum(final)} {costs[0].currency}"
     known = [amount for cost in costs if (amount := cost.estimated if cost.final is None else cost.final) is not None]
-    return f"up to {sum(known)} {costs[0].currency}" if len(known) == len(costs) else ""
+    if len(known) < len(costs):
+        return ""
+    return f"up to {sum(known)} {costs[0].currency}" if sum(known) else "free"

@@ -1,7 +1,7 @@
 """API keys, budgets of their owners, and the installation's signing secret."""
 
 import secrets as randomness
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
@@ -11,10 +11,12 @@ from sqlalchemy import Connection, delete, insert, select, tuple_, update
 from penstock.domain.api_keys import ApiKey, Limits, Scope, hash_secret
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.ids import new_id
-from penstock.store import sql
+from penstock.store import locks, sql
 from penstock.store.tables import accounts, keys, secrets
 
 ADMINISTRATOR = "administrator"
+CERTIFICATE, CERTIFICATE_END = "provenance", b"\n\n"
+"""The name of the secret that signs results, and what separates its chain from its key."""
 LIMITS = tuple(Limits.__dataclass_fields__)
 BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
 
@@ -27,6 +29,20 @@ def signing_secret(connection: Connection) -> bytes:
         value = randomness.token_bytes(32)
         connection.execute(insert(secrets), {"name": "signing", "value": value})
     return value
+
+
+def signing_certificate(connection: Connection, make: Callable[[], tuple[bytes, bytes]]) -> tuple[bytes, bytes]:
+    """Return the certificate chain and the private key that sign results. They are made once, at first use."""
+    query = select(secrets.c.value).where(secrets.c.name == CERTIFICATE)
+    found = connection.execute(query).scalar()
+    if found is None:
+        locks.hold(connection, "secret", CERTIFICATE)  # processes that start together get one certificate
+        found = connection.execute(query).scalar()
+    if found is None:
+        found = CERTIFICATE_END.join(make())
+        connection.execute(insert(secrets), {"name": CERTIFICATE, "value": found})
+    chain, _, key = found.partition(CERTIFICATE_END)
+    return chain, key
 
 
 def admin_key_hash(connection: Connection) -> bytes | None:

@@ -60,10 +60,18 @@ def reserve(connection: Connection, account_id: str, size: int, usual: int | Non
 
 def refuse_full(connection: Connection, account_id: str, usual: int | None) -> None:
     """Raise if nothing is left of an account's quota."""
+    find_room(connection, account_id, usual)
+
+
+def find_room(connection: Connection, account_id: str, usual: int | None) -> int | None:
+    """Return the bytes that are left of an account's quota, if it has one. Raise if there are none."""
     stored = get(connection, account_id)
     quota = usual if stored.quota is None else stored.quota
-    if quota is not None and stored.bytes >= quota:
+    if quota is None:
+        return None
+    if stored.bytes >= quota:
         raise refuse(stored.bytes, quota)
+    return quota - stored.bytes
 
 
 def refuse(used: int, quota: int) -> StorageQuotaExceeded:

@@ -99,11 +99,12 @@ async def create_upload(request: Request) -> Response:
     text = request.headers.get("upload-metadata", "")
     metadata = _read_metadata(text)
     limits = await count_request(caller)
+    room = None
     if caller.storage_quota is not None:
-        await caller.gateway.database.read(storage_rows.refuse_full, caller.account_id, caller.storage_quota)
+        room = await caller.gateway.database.read(storage_rows.find_room, caller.account_id, caller.storage_quota)
     name = metadata.get("filename") or metadata.get("name", "")
     content_type = metadata.get("content_type") or metadata.get("filetype", "")
-    upload = await caller.gateway.uploads.create(caller.account_id, length, text, name, content_type)
+    upload = await caller.gateway.uploads.create(caller.account_id, length, text, name, content_type, room)
     location = f"{base_url(request)}{PATH}/{upload.id}"
     return Response(status_code=201, headers={**limits, **_state(upload), "location": location})
 

@@ -1,5 +1,7 @@
 """fal's queue: submit, status, result and cancel. A request is a job."""
 
+import re
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Final
 
@@ -38,6 +40,7 @@ AppId = Annotated[str, Path(description="`penstock/<model_id>`")]
 RequestId = Annotated[str, Path(description="`job_…`")]
 FIND_ERRORS = errors(PROBLEM, InvalidRequest, JobNotFound, Gone, JobDeleted)
 REQUEST: Final = "/fal/queue/{app_id:path}/requests/{request_id}"
+_LOGS: Final = re.compile(rb"logs=(\w{1,8})", re.ASCII)
 STREAM = {
     "description": "Server-sent events, each with the status as data. The stream ends when the request is done.",
     "content": {"text/event-stream": {"schema": {"type": "string"}}},
@@ -166,3 +169,15 @@ def named(job: Job) -> dict[str, str]:
 def is_true(text: Any) -> bool:
     """Return whether a query parameter says yes, as one client or the other writes it."""
     return str(text).lower() in ("1", "true")
+
+
+def read_no_query(request: Request) -> Mapping[str, Any] | None:
+    """Return no parameters if there is no query."""
+    return None if request.scope["query_string"] else {}
+
+
+def read_logs(request: Request) -> Mapping[str, Any] | None:
+    """Return `logs` if the query holds nothing else."""
+    query: bytes = request.scope["query_string"]
+    found = _LOGS.fullmatch(query)
+    return ({} if not query else None) if found is None else {"logs": found[1].decode()}

@@ -22,7 +22,12 @@ from penstock.errors import (
 from penstock.web.facades.describe import ANYTHING, INTEGER, OBJECT, TEXT, TEXT_OR_NULL, array, fields
 
 TAG: Final = "fal"
-INPUT: Final = {"type": "object", "description": "the model's own params, or neutral ones such as `prompt`"}
+INPUT: Final = {
+    "type": "object",
+    "description": "the model's own params, or neutral ones such as `prompt`",
+    "properties": {"prompt": {"type": "string"}},
+    "example": {"prompt": "a red fox in the snow"},
+}
 URLS: Final = {"response_url": TEXT, "status_url": TEXT, "cancel_url": TEXT}
 SUBMITTED: Final = fields({"status": TEXT, "request_id": TEXT, "queue_position": INTEGER, **URLS})
 STATUS: Final = fields(

@@ -39,8 +39,13 @@ BODY: Final = {
     },
     "required": ["input"],
     "additionalProperties": False,
+    "example": {"input": {"prompt": "a red fox in the snow"}},
 }
-VERSIONED_BODY: Final = {**BODY, "required": ["input", "version"]}
+VERSIONED_BODY: Final = {
+    **BODY,
+    "required": ["input", "version"],
+    "example": {"version": "penstock/text_to_image", "input": {"prompt": "a red fox in the snow"}},
+}
 FORM: Final = fields({"content": {"type": "string", "format": "binary"}}, {"metadata": TEXT})
 
 PROBLEM: Final = fields(

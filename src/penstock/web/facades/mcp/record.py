@@ -1,0 +1,148 @@
+"""Jobs as agents read them: results of tools, and tasks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from penstock.domain.ids import timestamp
+from penstock.domain.jobs import Job, State, poll_after_ms
+from penstock.domain.money import format_usd
+from penstock.errors import PenstockError
+from penstock.jobs.intake import Forecast
+from penstock.jobs.records import JobRecord, OutputShape, RecordBuilder
+
+LINKED_SINCE: Final = "2025-06-18"
+"""The first version with links to resources and with structured content."""
+COPIED: Final = (
+    "model", "status", "done", "progress", "queue_position", "eta_seconds", "poll_after_ms", "seed", "warnings", "cost",
+    "created_at", "finished_at", "expires_at",
+)  # fmt: skip
+FACTS: Final = (
+    "kind", "role", "content_type", "bytes", "width", "height", "duration_seconds", "faces", "vertices", "url",
+    "url_expires_at",
+)  # fmt: skip
+TASK_STATES: Final = {State.CANCELED: "cancelled"}
+"""Task states of finished jobs that differ from `completed`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMessage:
+    """A message that is not taken: the HTTP status and the JSON-RPC error."""
+
+    status: int
+    body: dict[str, Any]
+
+
+def describe_job(job: Job, scribe: RecordBuilder) -> dict[str, Any]:
+    """Return what an agent needs to know of a job."""
+    record: JobRecord = scribe.job(job)
+    found: dict[str, Any] = {"job_id": job.id} | {name: record[name] for name in COPIED}
+    found["outputs"] = [
+        {"output": number} | {name: output[name] for name in FACTS if output[name] is not None}
+        for number, output in enumerate(record["outputs"])
+    ]
+    if record["error"] is not None:
+        found["error"] = record["error"]
+    if not job.done:
+        found["next"] = f"The job goes on. Call job_status with job_id {job.id} and wait_seconds to get its result."
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def succeed(structured: Mapping[str, Any], *more: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's result: structured, as text for clients that read only that, and further content."""
+    text = msgspec.json.encode(structured).decode()
+    content = [{"type": "text", "text": text}, *more]
+    return {"resultType": "complete", "content": content, "structuredContent": dict(structured), "isError": False}
+
+
+def fail(text: str, structured: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a tool's result that is an error, in words that an agent can act upon."""
+    return {
+        "resultType": "complete",
+        "content": [{"type": "text", "text": text}],
+        "structuredContent": dict(structured),
+        "isError": True,
+    }
+
+
+def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
+    """Return the result of a call that was refused."""
+    retry = "" if error.retry_after is None else f" Try again in {error.retry_after:g} seconds."
+    advice = f" {error.suggestion}" if error.suggestion else ""
+    more = "".join(f" {d.loc}: {d.message}" for d in error.details[1:20])
+    text = f"{error.message}{more}{advice}{retry} (code: {error.code}, HTTP status: {error.status})"
+    body = error.body(request_id) | {"status": error.status, "retry_after": error.retry_after}
+    return fail(text, {"error": body})
+
+
+def finish(job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the result of a tool that generates: an error if the job did not succeed."""
+    structured = describe_job(job, scribe)
+    if not job.done or job.state is State.SUCCEEDED:
+        record = scribe.job(job)
+        return succeed(structured, *(link(job, output) for output in record["outputs"]), *previews)
+    error = job.error or {"message": "The job was canceled. Nothing is charged.", "code": "canceled"}
+    advice = f" {error['suggestion']}" if error.get("suggestion") else ""
+    text = f"{error['message']}{advice} (job: {job.id}, status: {job.state}, code: {error.get('code')})"
+    return fail(text, structured | {"error": dict(error)})
+
+
+def link(job: Job, output: OutputShape) -> dict[str, Any]:
+    """Return a link to an output, which needs no key until it expires."""
+    asset = next(asset for asset in job.outputs if asset.id == output["id"])
+    return {
+        "type": "resource_link",
+        "uri": output["url"],
+        "name": asset.filename,
+        "description": f"{asset.kind} of {job.id} ({asset.role}); the link works until {output['url_expires_at']}",
+        "mimeType": asset.content_type,
+        "size": asset.bytes,
+    }
+
+
+def fit(result: dict[str, Any], version: str) -> dict[str, Any]:
+    """Return a result without the content that this version of the protocol does not know."""
+    if version >= LINKED_SINCE:
+        return result
+    return {**result, "content": [each for each in result["content"] if each["type"] != "resource_link"]}
+
+
+def describe_forecast(found: Forecast) -> dict[str, Any]:
+    """Return the answer of `estimate`."""
+    left = None if found.budget_left is None else format_usd(found.budget_left)
+    return {
+        "model": found.model,
+        "valid": True,
+        "params": found.inputs[0],
+        "cost": {
+            "estimated": None if found.estimated is None else format_usd(found.estimated),
+            "final": None,
+            "currency": "USD",
+        },
+        "budget_left": left,
+        "expected_seconds": found.duration,
+    }
+
+
+def describe_task(job: Job, now: float) -> dict[str, Any]:
+    """Return a job as a task. It is `completed` also if the job failed: its result then is an error."""
+    return {
+        "taskId": job.id,
+        "status": TASK_STATES.get(job.state, "completed") if job.done else "working",
+        "statusMessage": f"The job is {job.state}." if job.done else f"The job is {job.state}: {job.progress:.0%}.",
+        "createdAt": timestamp(job.created_at),
+        "lastUpdatedAt": timestamp(job.finished_at or max(job.created_at, job.started_at or 0.0)),
+        "ttlMs": _task_ttl(job),
+        "pollIntervalMs": poll_after_ms(job, now) or 1000,
+    }
+
+
+def _task_ttl(job: Job) -> int | None:
+    """Return the milliseconds from a job's creation to its removal, at the latest while it is open."""
+    if job.done:
+        return None if job.expires_at is None else round((job.expires_at - job.created_at) * 1000)
+    if job.retention is None:
+        return None
+    return round((job.start_by - job.created_at + job.run_seconds + job.retention) * 1000)

@@ -1,0 +1,108 @@
+// Uses the gateway's tools with the official client of MCP, over HTTP or, where a command is named, over its stdin.
+
+import assert from "node:assert/strict";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { run, test } from "./cases.mjs";
+
+const { PENSTOCK_URL, PENSTOCK_API_KEY, PENSTOCK_COMMAND } = process.env;
+const IMAGE = "sim_text_to_image";
+
+function connect(key = PENSTOCK_API_KEY) {
+  if (PENSTOCK_COMMAND) {
+    const env = { ...process.env, PENSTOCK_API_KEY: key, PENSTOCK_BASE_URL: PENSTOCK_URL };
+    return new StdioClientTransport({ command: PENSTOCK_COMMAND, args: ["mcp"], env });
+  }
+  const headers = { authorization: `Bearer ${key}` };
+  return new StreamableHTTPClientTransport(new URL(`${PENSTOCK_URL}/mcp`), { requestInit: { headers } });
+}
+
+async function withClient(use) {
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(connect());
+  try {
+    await use(client);
+  } finally {
+    await client.close();
+  }
+}
+
+const draw = (script = {}, more = {}) => ({
+  name: "generate_image",
+  arguments: { model: IMAGE, params: { prompt: "a boat", script: { latency: 0.05, ...script } }, ...more },
+});
+
+test("tools are listed", () =>
+  withClient(async (client) => {
+    const { tools } = await client.listTools();
+    const names = tools.map(({ name }) => name);
+    for (const name of ["list_models", "generate_image", "generate_video", "generate_3d", "job_status", "estimate"])
+      assert.ok(names.includes(name), name);
+    assert.equal(client.getServerVersion().name, "penstock");
+  }));
+
+test("a picture comes with progress, a link and a preview", () =>
+  withClient(async (client) => {
+    const seen = [];
+    const options = { onprogress: ({ progress }) => seen.push(progress) };
+    const result = await client.callTool(draw({ latency: 0.3 }), undefined, options);
+    assert.equal(result.structuredContent.status, "succeeded");
+    assert.deepEqual(
+      result.content.map(({ type }) => type),
+      ["text", "resource_link", "image"],
+    );
+    assert.ok(seen.length >= 2);
+    assert.equal((await fetch(result.content[1].uri)).status, 200);
+  }));
+
+test("a job is canceled", () =>
+  withClient(async (client) => {
+    const { structuredContent: job } = await client.callTool(draw({ latency: 600 }, { wait_seconds: 0 }));
+    assert.equal(job.done, false);
+    await client.callTool({ name: "cancel", arguments: { job_id: job.job_id } });
+    const status = { name: "job_status", arguments: { job_id: job.job_id, wait_seconds: 15 } };
+    const ended = await client.callTool(status);
+    assert.equal(ended.structuredContent.status, "canceled");
+    assert.equal(ended.isError, true);
+  }));
+
+test("a failed job is an error result", () =>
+  withClient(async (client) => {
+    const result = await client.callTool(draw({ ending: "failed" }));
+    assert.equal(result.isError, true);
+    assert.match(result.content[0].text, /job_/);
+  }));
+
+test("an estimate, an asset and a refusal", () =>
+  withClient(async (client) => {
+    const { arguments: given } = draw();
+    const found = await client.callTool({ name: "estimate", arguments: given });
+    assert.equal(found.structuredContent.valid, true);
+    const { structuredContent: job } = await client.callTool(draw());
+    const asset = await client.callTool({ name: "get_asset", arguments: { job_id: job.job_id } });
+    assert.equal(asset.content[1].type, "resource_link");
+    const refused = await client.callTool({ name: "job_status", arguments: { job_id: "job_unknown" } });
+    assert.equal(refused.structuredContent.error.code, "job_not_found");
+  }));
+
+test("an abandoned call leaves its job", () =>
+  withClient(async (client) => {
+    const leaving = new AbortController();
+    const call = client.callTool(draw({ latency: 600 }, { idempotency_key: "left" }), undefined, {
+      signal: leaving.signal,
+      onprogress: () => leaving.abort(),
+    });
+    await assert.rejects(call);
+    const again = await client.callTool(draw({ latency: 600 }, { idempotency_key: "left", wait_seconds: 0 }));
+    assert.equal(again.structuredContent.done, false);
+    await client.callTool({ name: "cancel", arguments: { job_id: again.structuredContent.job_id } });
+  }));
+
+test("a wrong key is refused", async () => {
+  const client = new Client({ name: "test", version: "1" });
+  await assert.rejects(client.connect(connect("psk_wrong")), /key/i);
+  await client.close();
+});
+
+await run();
