@@ -265,6 +265,16 @@ def test_a_client_works_by_the_copied_program(signed_in: Tab, run: Run, client: 
         assert "/api/v1/assets/" in done.stdout if client in MAKERS else done.stdout.strip()
 
 
+def test_a_film_is_made_by_openais_client(signed_in: Tab, run: Run, tmp_path: Path):
+    page = signed_in.page
+    signed_in.open("/connect")
+    card = page.get_by_role("region", name="OpenAI, Pictures and films")
+    card.get_by_text("Whole program").click()
+    done = run("Python", card.get_by_label("Program, OpenAI, Pictures and films").inner_text())
+    assert done.returncode == 0, done.stderr
+    assert opens_as_film(tmp_path / "film.mp4")
+
+
 @pytest.mark.usefixtures("javascript_clients")
 @pytest.mark.parametrize(
     ("dialect", "language"), [("Replicate", "Python"), ("Replicate", "JavaScript"), ("fal", "JavaScript")]
