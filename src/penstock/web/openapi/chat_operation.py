@@ -62,6 +62,10 @@ ERRORS: tuple[type[PenstockError], ...] = (
 )
 
 
+EVENTS = {"description": "server-sent events"}
+"""Without a type: readers of the document differ in what they take the value of a stream for."""
+
+
 def describe_doors() -> dict[str, Any]:
     """Return the OpenAPI path items of all doors."""
     described = {
@@ -112,7 +116,7 @@ def _describe_speech() -> dict[str, Any]:
     answered = success("The sound, in the format asked for.", "Transcript", headers=HEADERS)
     sound = {"schema": {"type": "string", "format": "binary"}}
     types = ("audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav", "audio/pcm")
-    content = dict.fromkeys(types, sound) | {"text/event-stream": {"schema": TEXT}}
+    content = dict.fromkeys(types, sound) | {"text/event-stream": {"schema": EVENTS}}
     words = ("Speech", "Have a text read aloud with any OpenAI client. Also at `/v1/audio/speech`.", "create_speech")
     return _describe(words, SPEECH_REQUEST, answered | {"content": content})
 
@@ -137,7 +141,7 @@ def _fail_as_messages(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stream(answered: dict[str, Any]) -> dict[str, Any]:
-    return answered | {"content": answered["content"] | {"text/event-stream": {"schema": TEXT}}}
+    return answered | {"content": answered["content"] | {"text/event-stream": {"schema": EVENTS}}}
 
 
 def _describe(
