@@ -234,18 +234,25 @@ def test_a_failed_pipeline_is_reported_by_the_copied_code(signed_in: Tab, theatr
     assert "`film` failed" in done.stderr
 
 
-CLIENTS = {"OpenAI": ("Python", "JavaScript"), "Anthropic": ("Python", "JavaScript"), "Vercel AI SDK": ("Chat",)}
+CHATS = {"OpenAI": ("Python", "JavaScript"), "Anthropic": ("Python", "JavaScript"), "Vercel AI SDK": ("Chat",)}
+MAKERS = {"Replicate": ("Python", "JavaScript"), "fal": ("JavaScript",)}
 
 
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_client_that_is_connected_by_the_copied_program_chats(signed_in: Tab, run: Run, tmp_path: Path, client: str):
-    page = signed_in.page
-    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=signed_in.origin)
+@pytest.fixture
+def javascript_clients(tmp_path: Path) -> None:
+    """Have the official clients where the copied code runs."""
     if JAVASCRIPT_CLIENTS.is_dir():
         (tmp_path / "node_modules").symlink_to(JAVASCRIPT_CLIENTS)
+
+
+@pytest.mark.usefixtures("javascript_clients")
+@pytest.mark.parametrize("client", [*CHATS, *MAKERS])
+def test_a_client_works_by_the_copied_program(signed_in: Tab, run: Run, client: str):
+    page = signed_in.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"], origin=signed_in.origin)
     signed_in.open("/connect")
     page.get_by_role("tab", name=client, exact=True).click()
-    for use in CLIENTS[client]:
+    for use in (CHATS | MAKERS)[client]:
         card = page.get_by_role("region", name=f"{client}, {use}", exact=True)
         line = card.get_by_label(f"Changed line, {client}, {use}").inner_text()
         assert signed_in.origin in line
@@ -255,7 +262,35 @@ def test_a_client_that_is_connected_by_the_copied_program_chats(signed_in: Tab, 
         assert line.strip() in program
         done = run("Python" if use == "Python" else "JavaScript", program)
         assert done.returncode == 0, done.stderr
-        assert done.stdout.strip()
+        assert "/api/v1/assets/" in done.stdout if client in MAKERS else done.stdout.strip()
+
+
+def test_a_film_is_made_by_openais_client(signed_in: Tab, run: Run, tmp_path: Path):
+    page = signed_in.page
+    signed_in.open("/connect")
+    card = page.get_by_role("region", name="OpenAI, Pictures and films")
+    card.get_by_text("Whole program").click()
+    done = run("Python", card.get_by_label("Program, OpenAI, Pictures and films").inner_text())
+    assert done.returncode == 0, done.stderr
+    assert opens_as_film(tmp_path / "film.mp4")
+
+
+@pytest.mark.usefixtures("javascript_clients")
+@pytest.mark.parametrize(
+    ("dialect", "language"), [("Replicate", "Python"), ("Replicate", "JavaScript"), ("fal", "JavaScript")]
+)
+def test_a_film_is_made_by_the_copied_code_of_another_client(
+    signed_in: Tab, theatre: Theatre, run: Run, dialect: str, language: str
+):
+    signed_in.open(f"/playground/{FILM}")
+    signed_in.page.get_by_role("textbox", name="Prompt", exact=True).fill(HARD_PROMPT)
+    signed_in.button("Show code").click()
+    signed_in.page.get_by_role("radiogroup", name="Dialect").get_by_text(dialect, exact=True).click()
+    done = run(language, copied(signed_in, language))
+    assert done.returncode == 0, done.stderr
+    assert ".mp4" in done.stdout
+    record = newest(theatre)
+    assert (record["status"], record["input"]["prompt"]) == ("succeeded", HARD_PROMPT)
 
 
 def test_each_client_has_the_servers_own_address(signed_in: Tab):

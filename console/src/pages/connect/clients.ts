@@ -25,12 +25,14 @@ interface Offers {
   film: string;
 }
 
+/** Title of the programs that are left out if the key has no model for them. */
+const MEDIA = "Pictures and films";
 const PROMPT = "a red fox in the snow";
 
 export function clientsOf(origin: string, models: Model[]): Client[] {
   const chat = first(models, "chat") || "your-chat-model";
   const offers = { chat, picture: first(models, "image"), film: first(models, "video") };
-  return [
+  const clients = [
     openai(origin, offers),
     anthropic(origin, offers),
     replicate(origin, offers),
@@ -38,6 +40,8 @@ export function clientsOf(origin: string, models: Model[]): Client[] {
     vercel(origin, offers),
     mcp(origin),
   ];
+  const makes = Boolean(offers.picture || offers.film);
+  return clients.map((client) => ({ ...client, uses: client.uses.filter(({ title }) => makes || title !== MEDIA) }));
 }
 
 /** Return the first model of a kind. One that makes something needs no more than a prompt. */
@@ -88,7 +92,7 @@ function openai(origin: string, { chat, picture, film }: Offers): Client {
         ),
       },
       {
-        title: "Pictures and films",
+        title: MEDIA,
         line: python,
         program: lines(
           "# pip install openai",
@@ -245,7 +249,7 @@ function vercel(origin: string, { chat, picture, film }: Offers): Client {
     about: "Text by its OpenAI provider, pictures and films by its Replicate provider.",
     uses: [
       {
-        title: "Pictures and films",
+        title: MEDIA,
         line: replicate,
         program: lines(
           "// npm install ai @ai-sdk/replicate",
