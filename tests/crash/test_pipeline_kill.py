@@ -7,7 +7,7 @@ from pipeline_ordeal import PipelineOrdeal
 
 
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("store", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("store", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
 async def test_killed_in_the_middle_every_pipeline_ends_as_planned(tmp_path: Path, store: str):
     await survive(tmp_path, store, pipelines=10, kills=2, seconds=3, seed=31)
 

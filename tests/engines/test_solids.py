@@ -33,10 +33,10 @@ def ignore(share: float) -> None:
     """Take a report of progress."""
 
 
-@pytest.fixture
-def bear(tmp_path) -> Path:
-    """A textured model of one piece."""
-    return make(tmp_path / "bear", draw_bear(), limit=4000, style="inflate").primary
+@pytest.fixture(scope="module")
+def bear(tmp_path_factory) -> Path:
+    """A textured model of one piece, which no test changes."""
+    return make(tmp_path_factory.mktemp("bear"), draw_bear(), limit=4000, style="inflate").primary
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Sequence
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -64,7 +65,12 @@ def _end_of_file(items: Sequence[pytest.Item], place: int) -> int:
 
 
 def _name(item: pytest.Item) -> str:
-    return item.path.relative_to(TESTS).as_posix()
+    return _name_file(item.path)
+
+
+@cache
+def _name_file(path: Path) -> str:
+    return path.relative_to(TESTS).as_posix()
 
 
 def _rank(item: pytest.Item) -> int:

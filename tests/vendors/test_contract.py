@@ -310,7 +310,7 @@ statuses = some.sampled_from([200, 201, 202, 204, 301, 400, 401, 403, 404, 409, 
 @names
 @verbs
 @given(data=some.data())
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_reply_breaks_it(name, verb, data):
     """A known reply with anything in place of one of its values, or anything at all."""
     known = [some.just((status, body)) for status, body, _ in SAMPLES[name].replies[verb]]

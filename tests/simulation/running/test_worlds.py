@@ -11,7 +11,7 @@ import pytest
 
 TESTS: Final = Path(__file__).parents[2]
 TINY: Final = ("--jobs", "3", "--chat", "1", "--seconds", "3", "--processes", "2")
-SMALL: Final = ("--jobs", "8", "--chat", "3", "--seconds", "8", "--processes", "2", "--digests")
+SMALL: Final = ("--jobs", "5", "--chat", "2", "--seconds", "5", "--processes", "2", "--digests")
 PLANTED: Final = """
 import sys
 from simulation.world import World

@@ -44,7 +44,7 @@ def problems(kind: Any, given: dict[str, Any], place: str = "") -> dict[str, str
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(body=BODIES)
 def test_anything_is_read_or_refused_with_its_place(kind, body):
     params, details = read(kind, body, "here")

