@@ -97,14 +97,15 @@ class AsyncClient:
         run_timeout: float | None = None,
         retention: float | str | None = None,
         idempotency_key: str | None = None,
+        reuse: str | None = None,
         **more: Any,
     ) -> AsyncJob:
         """Start a generation and return its job at once.
 
         Pass the model's params as keywords, or in `params` if a name is also an option here. Timeouts are in seconds.
         `retention` is the number of seconds to keep the finished job, or "forever". Without `idempotency_key` a new one
-        is made. Raises BadInput if a file is unreadable. Raises InvalidRequestError, BudgetError or LimitError if the
-        server refuses.
+        is made. With `reuse="exact"` an earlier job with an equal input may be returned, free of charge. Raises
+        BadInput if a file is unreadable. Raises InvalidRequestError, BudgetError or LimitError if the server refuses.
         """
         options = GenerationOptions(
             client_ref=client_ref,
@@ -114,6 +115,7 @@ class AsyncClient:
             run_timeout=run_timeout,
             retention=retention,
             idempotency_key=idempotency_key,
+            reuse=reuse,
         )
         return await self._driver.run(self._calls.generate(model, {**(params or {}), **more}, options))
 

@@ -54,10 +54,11 @@ class GenerationOptions:
     run_timeout: float | None = None
     retention: float | str | None = None
     idempotency_key: str | None = None
+    reuse: str | None = None
 
     def body(self) -> dict[str, Any]:
         """Return the request fields of the options that are set."""
-        names = ("client_ref", "metadata", "start_timeout", "run_timeout", "retention")
+        names = ("client_ref", "metadata", "start_timeout", "run_timeout", "retention", "reuse")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
         fields["webhook"] = {"url": self.webhook} if isinstance(self.webhook, str) else self.webhook
         return {name: value for name, value in fields.items() if value is not None}

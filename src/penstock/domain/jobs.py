@@ -146,6 +146,14 @@ class Asset:
 
 
 @dataclass(frozen=True, slots=True)
+class ResultMark:
+    """What identifies a result: the digest of its route and input without the seed, and the seed if there is one."""
+
+    digest: bytes
+    seed: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Parent:
     """An output of an earlier job that this job takes as an input, and the path of that param."""
 

@@ -56,6 +56,10 @@ class Receipt:
     jobs: Sequence[Job]
     replayed: bool = False
     suppressed: bool = False
+    reused: bool = False
+    """It is an earlier job with an equal input, as the request allowed."""
+    ignored: tuple[str, ...] = ()
+    """The fields of the request that a reused job does not follow."""
     headroom: Headroom | None = None
     """The number of jobs that may still be opened, where that is limited."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from penstock.domain import jobs
-from penstock.domain.jobs import Attempt, Claim, Job, State
+from penstock.domain.jobs import Attempt, Claim, Job, ResultMark, State
 from penstock.jobs.collection import Collection
 from penstock.jobs.durations import History
 from penstock.jobs.files.inputs import Inputs
@@ -129,9 +129,9 @@ class JobContext:
         database = self.services.database
         self._take_row(await database.write(job_rows.adopt, self.claim, upstream_ids, change, now, seen_at))
 
-    async def deliver(self, change: Callable[[Job], Job], now: float) -> None:
-        """Write the finished job together with its assets."""
-        self.job = await self.services.database.write(asset_rows.deliver, self.claim, change, now)
+    async def deliver(self, change: Callable[[Job], Job], now: float, mark: ResultMark | None) -> None:
+        """Write the finished job together with its assets and the mark of its result."""
+        self.job = await self.services.database.write(asset_rows.deliver, self.claim, change, now, mark)
 
     async def mark_risky(self) -> None:
         """Record that a risky step begins: if the process dies during it, the job becomes a suspect."""

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any
 
@@ -32,12 +33,14 @@ from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
 from penstock.jobs.files.given_files import FileOpener, FileProblem, WantedFile
 from penstock.jobs.files.inputs import Inputs
+from penstock.jobs.files.reuse import mark_result
 from penstock.jobs.pipelines.body import PipelineBody
 from penstock.jobs.request import GenerationBody, read_body, read_raw_params, refuse
 from penstock.observability import metrics, traces
 from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
+from penstock.store.queries.files import result_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +75,8 @@ class ReadInput:
 
     params: dict[str, Any]
     seed: int | None
+    has_random_seed: bool = False
+    """Whether neither the request nor its model names a seed."""
     files: Mapping[str, StoredFile] = field(default_factory=dict[str, StoredFile])
     data: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
@@ -164,7 +169,7 @@ class Intake:
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         slots = offer.model.files
         has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
-        if has_files and (found := await self.find_earlier_request(submission)):
+        if (has_files or request.reuse) and (found := await self.find_earlier_request(submission)):
             return found  # without opening any file
         try:
             self.refuse_overflow(submission.key.account_id, len(request.input))
@@ -173,10 +178,19 @@ class Intake:
             if not has_files and (found := await self.find_earlier_request(submission)):
                 return found  # a request that was accepted before is not refused now
             raise
+        if request.reuse and (result := await self._find_result(offer, inputs[0], submission.key)):
+            return Receipt(result.id, [result], reused=True, ignored=_list_ignored(request, result))
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
             await self.store_files(job, item)
         return await self.commit(submission, accepted)
+
+    async def _find_result(self, offer: Offer, item: ReadInput, key: ApiKey) -> Job | None:
+        """Return a kept job of the account whose result a request would give again, by a route that there still is."""
+        routes = [(route.vendor, route.model) for route in sorted(offer.routes, key=attrgetter("order"))]
+        marks = [mark_result(offer.model, route, item.params, item.files) for route in routes]
+        wanted = [replace(mark, seed=None) if item.has_random_seed else mark for mark in marks if mark is not None]
+        return await self._database.read(result_rows.find, key.account_id, wanted, self._clock()) if wanted else None
 
     async def store_files(self, job: Job, item: ReadInput) -> None:
         """Store the bytes that came with the request, before the job that takes them is written."""
@@ -265,6 +279,9 @@ class Intake:
                 self._policy().check_url(request.webhook.url)
             except UrlNotAllowed as error:
                 details.append(Detail("webhook.url", error.message, error.code))
+        if isinstance(request, GenerationBody) and request.reuse and len(request.input) > 1:
+            message = f"`reuse` is for a single input, got {len(request.input)}: send a request for each."
+            details.append(Detail("reuse", message))
         return details
 
     async def open_files(
@@ -394,6 +411,13 @@ def raise_all(details: list[Detail]) -> None:
         raise refuse(details)
 
 
+def _list_ignored(request: GenerationBody, result: Job) -> tuple[str, ...]:
+    """Return the fields that would hold for a new job, and that the reused one does not follow."""
+    known = {"client_ref": result.client_ref, "metadata": result.metadata, "retention": result.retention or "forever"}
+    given = {name: getattr(request, name) for name in (*known, "webhook")}
+    return tuple(name for name, value in given.items() if value is not None and value != known.get(name))
+
+
 def _wait_for(item: ReadInput, wanted: WantedFile, given: Mapping[str, Any], kind: str) -> ReadInput:
     """Note that a file is yet to be made, by a job of a model of this kind. Raise `FileProblem` if it cannot fit."""
     output = given.get("output", "primary")
@@ -416,4 +440,4 @@ def _add_seed(params: dict[str, Any], offer: Offer) -> ReadInput:
     if name is None:
         return ReadInput(params, None)
     seed = params.get(name, random.randrange(2**31))  # noqa: S311  a seed is no secret
-    return ReadInput({**params, name: seed}, seed)
+    return ReadInput({**params, name: seed}, seed, has_random_seed=name not in params)

@@ -69,6 +69,9 @@ class GenerationBody(Params):
     start_timeout: Number | None = Field(default=None, gt=0, description="seconds until it must have started")
     run_timeout: Number | None = Field(default=None, gt=0, description="seconds it may run once started")
     retention: Retention | None = Field(default=None, description='seconds that the finished job is kept, or "forever"')
+    reuse: Literal["exact"] | None = Field(
+        default=None, description="exact: get the kept result of an equal request of yours, free of charge"
+    )
     dry_run: StrictBool | None = Field(default=None, description="validate and price, but create nothing")
 
     nested: ClassVar = {"input": InputItem, "webhook": Webhook}

@@ -26,6 +26,7 @@ from penstock.domain.jobs import Claim, Job, Outcome, Phase, State
 from penstock.errors import StoreUnavailable
 from penstock.jobs.collection import kept_result
 from penstock.jobs.context import MAX_BACKOFF_SECONDS, HandedOver, JobContext, RunnerServices
+from penstock.jobs.files.reuse import mark_result
 from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.progress import ProgressFeed
 from penstock.jobs.quarantine import MAX_DEATHS
@@ -362,7 +363,9 @@ class JobRun:
             job = jobs.name_result(job, answer.result_id)
             return jobs.succeed(job, now, collected.outputs, (*warnings, *collected.warnings))
 
-        await self.context.deliver(change, now)
+        done, route = self.job, (self.job.vendor, self.job.upstream_model)
+        mark = None if model is None else mark_result(model, route, done.params, done.inputs)
+        await self.context.deliver(change, now, mark)
         await self.services.collection.drop_reply(answer.outputs)
 
     # -- the end

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0014"
+SCHEMA_VERSION = "0015"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -231,6 +231,17 @@ assets = Table(
     Index("assets_by_job", "job_id"),
     Index("assets_kept", "account_id", **where("swept = 0")),
     Index("assets_unswept", "job_id", **where("removed IS NOT NULL AND swept = 0")),
+)
+
+results = Table(  # what identifies a succeeded job's result, for exact reuse: docs/decisions/0060
+    "results",
+    metadata,
+    Column("job_id", Word, primary_key=True),
+    Column("account_id", Word, nullable=False),
+    Column("digest", LargeBinary, nullable=False),  # of the route and the params without the seed
+    Column("seed", Word),
+    Index("results_by_digest", "account_id", "digest", "seed"),
+    sqlite_with_rowid=False,
 )
 
 lineage = Table(  # outputs of earlier jobs that a job takes as inputs: docs/decisions/0047

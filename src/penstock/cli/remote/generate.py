@@ -48,6 +48,9 @@ def generate(
     idempotency_key: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Repeating a call with one key creates only one job.")
     ] = None,
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take the kept result of an equal request, free of charge, if there is one.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a generation and wait for the result."""
@@ -59,7 +62,8 @@ def generate(
         return
     if not no_wait:
         check_output(output)
-    job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key)
+    allowed = "exact" if reuse else None
+    job = client.generate(model, given, client_ref=client_ref, idempotency_key=idempotency_key, reuse=allowed)
     follow(client, job, output, timeout, no_wait=no_wait, as_json=as_json)
 
 

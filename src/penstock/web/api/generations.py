@@ -64,6 +64,16 @@ REPLAY_HEADERS = {
         "schema": {"type": "string"},
     },
 }
+REUSE_HEADERS = {
+    "Reused": {
+        "description": "`true`: the kept result of an equal request, as `reuse` allowed",
+        "schema": {"type": "string"},
+    },
+    "Reused-Ignored": {
+        "description": "the fields of your request that the reused job does not follow, with commas between them",
+        "schema": {"type": "string"},
+    },
+}
 RESPONSES: dict[int | str, dict[str, Any]] = {
     202: success(
         "Accepted. The job is stored durably and does not depend on this connection.",
@@ -76,7 +86,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "JobRecord",
         "Batch",
         "DryRun",
-        headers=REPLAY_HEADERS,
+        headers=REPLAY_HEADERS | REUSE_HEADERS,
     ),
     **signed_in(
         InvalidRequest,
@@ -154,6 +164,10 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
         headers["Idempotency-Replayed"] = "true"
     if receipt.suppressed:
         headers["Duplicate-Suppressed"] = "true"
+    if receipt.reused:
+        headers["Reused"] = "true"
+    if receipt.ignored:
+        headers["Reused-Ignored"] = ", ".join(receipt.ignored)
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
         jobs = await wait_until_done(caller.gateway, jobs, seconds)

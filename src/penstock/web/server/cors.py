@@ -12,7 +12,7 @@ EXPOSED = (
     "x-ratelimit-reset-requests, x-ratelimit-reset-tokens, x-ratelimit-limit-jobs, x-ratelimit-remaining-jobs, "
     "x-penstock-cost, x-penstock-vendor, "
     "x-penstock-overhead-ms, x-penstock-cache, x-penstock-left-out, request-id, x-fal-request-id, "
-    "idempotency-replayed, etag, content-range, location, "
+    "idempotency-replayed, reused, reused-ignored, etag, content-range, location, "
     "tus-resumable, tus-version, tus-extension, tus-max-size, upload-offset, upload-length, upload-metadata, "
     "upload-expires, x-penstock-file-token"
 )

@@ -5,16 +5,17 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, func, select, update
 
 from penstock.domain.files import StoredAsset
-from penstock.domain.jobs import Asset, Claim, Job
+from penstock.domain.jobs import Asset, Claim, Job, ResultMark
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.store import locks, sql
-from penstock.store.queries.files import lineage_rows, storage_rows
+from penstock.store.queries.files import lineage_rows, result_rows, storage_rows
 from penstock.store.queries.jobs import job_rows
+from penstock.store.sql import Statement
 from penstock.store.tables import assets, jobs
 
 
-def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
-    """Write the outputs of a job, in the transaction that makes it succeed."""
+def add_all(connection: Connection, job: Job, outputs: Sequence[Asset], *more: Statement) -> None:
+    """Write the outputs of a job, in the transaction that makes it succeed. Run `more` statements."""
     rows = [
         {
             "id": asset.id,
@@ -27,7 +28,7 @@ def add_all(connection: Connection, job: Job, outputs: Sequence[Asset]) -> None:
         }
         for asset in outputs
     ]
-    sql.do_all(connection, sql.insertion(assets, rows))
+    sql.do_all(connection, sql.insertion(assets, rows), *more)
 
 
 def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:
@@ -41,10 +42,12 @@ def get(connection: Connection, asset_id: str, account_id: str | None, now: floa
     return StoredAsset(row.id, row.account_id, row.job_id, row.filename, row.content_type, row.bytes, row.sha256)
 
 
-def deliver(connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float) -> Job:
-    """Write a job's success and its assets in one transaction."""
+def deliver(
+    connection: Connection, claim: Claim, change: Callable[[Job], Job], now: float, mark: ResultMark | None = None
+) -> Job:
+    """Write a job's success, its assets and the mark of its result in one transaction."""
     job = job_rows.amend(connection, claim, change, now)
-    add_all(connection, job, job.outputs)
+    add_all(connection, job, job.outputs, *([] if mark is None else [result_rows.addition(job, mark)]))
     storage_rows.change(connection, job.account_id, assets=sum(asset.bytes for asset in job.outputs))
     return job
 

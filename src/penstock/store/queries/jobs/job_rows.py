@@ -16,7 +16,7 @@ from penstock.errors import Gone, JobDeleted, JobNotFinished, JobNotFound
 from penstock.store import locks, sql
 from penstock.store.database import RUNG
 from penstock.store.queries.billing.ledger_rows import Holding
-from penstock.store.queries.files import lineage_rows
+from penstock.store.queries.files import lineage_rows, result_rows
 from penstock.store.queries.jobs import advance_rows, change_rows, event_rows, pipeline_rows, search_index_rows
 from penstock.store.signals import QUEUE, nudge
 from penstock.store.sql import Statement
@@ -341,4 +341,5 @@ def remove(connection: Connection, account_id: str, job_id: str, reason: str) ->
     event_rows.remove(connection, job_id)
     search_index_rows.remove(connection, job_id)
     lineage_rows.remove(connection, job_id)
+    result_rows.remove(connection, job_id)
     return job

@@ -1,0 +1,46 @@
+"""Marks of results, by which a request for exact reuse finds the one that there is."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection, delete
+
+from penstock.domain.jobs import Job, ResultMark
+from penstock.store import sql
+from penstock.store.queries.jobs import event_rows
+from penstock.store.sql import Statement
+from penstock.store.tables import results
+
+_KEPT: Final = (
+    "SELECT jobs.document FROM results JOIN jobs ON jobs.id = results.job_id "
+    "WHERE results.account_id = ? AND results.digest = ? "
+    "AND jobs.removed IS NULL AND (jobs.expires_at IS NULL OR jobs.expires_at > ?)"
+)
+_OLDEST: Final = " ORDER BY results.job_id LIMIT 1"
+
+
+def addition(job: Job, mark: ResultMark) -> Statement:
+    """Return the statement that records the mark of a job's result."""
+    row = {"job_id": job.id, "account_id": job.account_id, "digest": mark.digest, "seed": mark.seed}
+    return sql.insertion(results, [row])
+
+
+def find(connection: Connection, account_id: str, wanted: Sequence[ResultMark], now: float) -> Job | None:
+    """Return an account's oldest kept job with the first of these marks that has one. A mark without a seed fits any.
+
+    The oldest, so that a repeated request finds the same job as long as it is kept.
+    """
+    for mark in wanted:
+        values = (account_id, mark.digest, now)
+        if mark.seed is None:
+            rows = sql.run(connection, f"{_KEPT}{_OLDEST}", *values)
+        else:
+            rows = sql.run(connection, f"{_KEPT} AND results.seed = ?{_OLDEST}", *values, mark.seed)
+        if rows:
+            return event_rows.decode_job(rows[0][0])
+    return None
+
+
+def remove(connection: Connection, job_id: str) -> None:
+    """Remove the mark of a removed job: a digest may confirm a guess of its params."""
+    connection.execute(delete(results).where(results.c.job_id == job_id))
