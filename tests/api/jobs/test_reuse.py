@@ -8,12 +8,14 @@ import httpx
 import pytest
 import small_media
 from conftest import MODEL, VIDEO, Server
+from sqlalchemy import Connection, select
 from steps import FAILS, GENERATION, body_of, count_jobs, refused
 from test_budgets import PRICED, payer_of, standing
 from test_files import LOOPBACK, Pictures, picture, serving
 from test_live_settings import reload
 
 from penstock.store.queries.billing.ledger_audit import check
+from penstock.store.tables import results
 
 QUICK = {"latency": 0.02}
 TWO = '[vendors.{0}]\ntype = "sim"\n[[models]]\nid = "{1}"\nroutes = [{{vendor = "{0}", model = "{2}"}}]\n'
@@ -42,6 +44,10 @@ async def finish_new(server: Server, answer: httpx.Response, status: str = "succ
     job = await server.finish(made(answer))
     assert job["status"] == status
     return job["id"]
+
+
+def marks(connection: Connection) -> list[str]:
+    return list(connection.execute(select(results.c.job_id)).scalars())
 
 
 def inline(data: bytes) -> dict[str, str]:
@@ -129,6 +135,7 @@ async def test_a_deleted_result_is_not_found_and_the_next_one_is(server):
     assert (await server.client.delete(f"/api/v1/jobs/{first}")).status_code == 204
     reused(await ask(server.client), second["id"])
     assert (await server.client.delete(f"/api/v1/jobs/{second['id']}")).status_code == 204
+    assert await server.gateway.database.read(marks) == [], "a digest may confirm a guess of what was deleted"
     made(await ask(server.client))
 
 
