@@ -42,6 +42,12 @@ def test_a_picture_becomes_a_saved_model(client, png, tmp_path):
     assert job.save(f"{tmp_path}/new/") == tmp_path / "new" / "model.glb"
 
 
+def test_the_result_of_an_equal_call_can_be_reused(client, png):
+    first = client.generate(MODEL, file=png, script=QUICK, reuse="exact").wait()
+    assert client.generate(MODEL, file=png, script=QUICK, reuse="exact").id == first.id
+    assert client.generate(MODEL, file=png, script=QUICK).id != first.id
+
+
 def test_saving_leaves_what_is_not_a_file_as_it_is(client, tmp_path):
     job = client.generate(MODEL, script=QUICK).wait()
     (tmp_path / "link.glb").symlink_to(tmp_path / "real.glb")
