@@ -240,7 +240,7 @@ export interface components {
         };
         /**
          * ChatModel
-         * @description A chat or embedding model, as the clients of OpenAI and of Anthropic know it.
+         * @description A model, as the clients of OpenAI and of Anthropic know it.
          */
         ChatModel: {
             /** Id */
@@ -275,14 +275,14 @@ export interface components {
             description: string | null;
             /**
              * Kind
-             * @description `embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; `transcription`: by `/llm/audio/transcriptions`
+             * @description `embedding`: it is served by `/llm/embeddings`; `speech`: by `/llm/audio/speech`; `transcription`: by `/llm/audio/transcriptions`; `image` and `video`, only below `/v1`: by `/v1/images/generations` and `/v1/videos`
              * @enum {string}
              */
-            kind: "chat" | "embedding" | "speech" | "transcription";
+            kind: "chat" | "embedding" | "speech" | "transcription" | "image" | "video";
         };
         /**
          * ChatModelList
-         * @description Every chat and embedding model that this key may use.
+         * @description Every such model that this key may use.
          */
         ChatModelList: {
             /**
@@ -714,6 +714,59 @@ export interface components {
             status: "ok";
             /** Version */
             version: string;
+        };
+        /**
+         * ImageShape
+         * @description A picture, in base64 or as a signed link, as `response_format` says.
+         */
+        ImageShape: {
+            /**
+             * B64 Json
+             * @default null
+             */
+            b64_json: string;
+            /**
+             * Url
+             * @default null
+             */
+            url: string;
+        };
+        /**
+         * ImagesAnswer
+         * @description The pictures of a request, as OpenAI's clients read them.
+         */
+        ImagesAnswer: {
+            /** Created */
+            created: number;
+            /** Data */
+            data: components["schemas"]["ImageShape"][];
+            /**
+             * Size
+             * @default null
+             */
+            size: string;
+            /**
+             * Quality
+             * @default null
+             */
+            quality: string;
+            /**
+             * Background
+             * @default null
+             */
+            background: string;
+            /**
+             * Output Format
+             * @default null
+             */
+            output_format: string;
+            /**
+             * Usage
+             * @description zeros: pictures are not paid by tokens
+             */
+            usage: {
+                [key: string]: unknown;
+            };
         };
         /**
          * IssuedKey
@@ -1234,6 +1287,45 @@ export interface components {
             };
         } & {
             [key: string]: unknown;
+        };
+        /**
+         * MessageError
+         * @description The body of every answer of Messages that is not a success, in Anthropic's shape.
+         */
+        MessageError: {
+            /**
+             * Type
+             * @constant
+             */
+            type: "error";
+            error: components["schemas"]["MessageFault"];
+            /** Request Id */
+            request_id: string | null;
+        };
+        /**
+         * MessageFault
+         * @description The kind of an error by Anthropic's names, with our code.
+         */
+        MessageFault: {
+            /** Type */
+            type: string;
+            /** Message */
+            message: string;
+            /**
+             * Code
+             * @default null
+             */
+            code: string | null;
+            /**
+             * Param
+             * @default null
+             */
+            param: string | null;
+            /**
+             * Suggestion
+             * @default null
+             */
+            suggestion: string | null;
         };
         /**
          * ModelList
@@ -2485,6 +2577,90 @@ export interface components {
             parents: components["schemas"]["ParentManifestShape"][];
         };
         /**
+         * VideoDeleted
+         * @description A video that was deleted.
+         */
+        VideoDeleted: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "video.deleted";
+            /**
+             * Deleted
+             * @constant
+             */
+            deleted: true;
+        };
+        /**
+         * VideoPage
+         * @description One page of the videos. Send `last_id` as `after` to get the next page.
+         */
+        VideoPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["VideoRecord"][];
+            /** First Id */
+            first_id: string | null;
+            /** Last Id */
+            last_id: string | null;
+            /** Has More */
+            has_more: boolean;
+        };
+        /**
+         * VideoProblem
+         * @description Why a video was not made. A canceled one has the code `job_canceled`.
+         */
+        VideoProblem: {
+            /** Code */
+            code: string;
+            /** Message */
+            message: string;
+        };
+        /**
+         * VideoRecord
+         * @description A job that makes a film, as OpenAI's clients read it.
+         */
+        VideoRecord: {
+            /** Id */
+            id: string;
+            /**
+             * Object
+             * @constant
+             */
+            object: "video";
+            /** Created At */
+            created_at: number;
+            /** Completed At */
+            completed_at: number | null;
+            /** Expires At */
+            expires_at: number | null;
+            /**
+             * Status
+             * @enum {string}
+             */
+            status: "queued" | "in_progress" | "completed" | "failed";
+            /** Model */
+            model: string;
+            /** Progress */
+            progress: number;
+            /** Seconds */
+            seconds: string;
+            /** Size */
+            size: string;
+            /** Prompt */
+            prompt: string | null;
+            /** Remixed From Video Id */
+            remixed_from_video_id: string | null;
+            error: components["schemas"]["VideoProblem"] | null;
+        };
+        /**
          * WebhookPage
          * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
          */
@@ -3214,6 +3390,10 @@ export interface components {
         /**
          * VerifyRequest
          * @description A file that this server has: exactly one of `file_token` and `job`.
+         * @example {
+         *       "job": "job_…",
+         *       "output": "primary"
+         *     }
          */
         VerifyRequest: {
             /**
