@@ -83,7 +83,7 @@ async def test_workers_with_and_without_temporal_share_a_store(crew: Crew):
     (without,) = await crew.hire(seats=10)
     accepted += await crew.accept(number=8)
     await until(lambda: crew.vendor.running == 10)
-    assert len(with_temporal.held | without.held) == 10
+    await until(lambda: len(with_temporal.held | without.held) == 10)
     await with_temporal.kill()
     await until(lambda: len(without.held) == 10)
     await crew.vendor.finish_all()

@@ -22,6 +22,8 @@ NODE_CLIENTS: Final = ("openai", "replicate", "fal", "ai-sdk")
 AT_ONCE: Final = 3
 CLIENT_SECONDS: Final = 120.0
 CROWD: Final = 60
+IN_FRONT: Final = 24
+"""Requests of the crowd that are under way at once."""
 BUDGET: Final = "1.00"
 COVERED: Final = 20
 """Jobs of that price that the budget covers."""
@@ -198,14 +200,19 @@ async def ask_crowd(stage: Stage, receipts: Receipts, out: Console) -> None:
     headers = {"authorization": f"Bearer {key}"}
     async with httpx.AsyncClient(base_url=stage.gateway.url, timeout=120, headers=headers) as http:
         names = [list(DIALECTS)[number % len(DIALECTS)] for number in range(CROWD)]
-        asked = [DIALECTS[name](http, f"picture {number}") for number, name in enumerate(names)]
-        answers = await asyncio.gather(*asked)
+        places = asyncio.Semaphore(IN_FRONT)
+
+        async def ask(number: int, name: str) -> httpx.Response:
+            async with places:
+                return await DIALECTS[name](http, f"picture {number}")
+
+        answers = await asyncio.gather(*(ask(number, name) for number, name in enumerate(names)))
         taken = Counter(name for name, answer in zip(names, answers, strict=True) if answer.is_success)
         refused = Counter(answer.status_code for answer in answers if not answer.is_success)
         page = await _send(http, "GET", "/api/v1/jobs?limit=100")
         jobs = [await _follow(http, f"/api/v1/jobs/{job['id']}") for job in page["data"]]
     said = ", ".join(f"{name} {taken[name]}" for name in DIALECTS)
-    out.print(f"  {CROWD} asked for {PRICE} USD each; served: {said}; refused: {refused[402]} with 402")
+    out.print(f"  {CROWD} asked for {PRICE} USD each; served: {said}; refused: {refused[402]} with 402", soft_wrap=True)
     spent = sum(int(job["cost"]["final"].replace(".", "")) for job in jobs if job["charged"])
     scale = 10 ** len(jobs[0]["cost"]["final"].partition(".")[2]) if jobs else 1
     is_exact = len(jobs) == COVERED and refused == {402: CROWD - COVERED} and spent == scale

@@ -47,8 +47,9 @@ def ask_replicate() -> tuple[str, str, str]:
 
     client = Client(api_token=KEY, base_url=f"{GATEWAY}/replicate")
     output = client.run("penstock/sketch_1", input={"prompt": "a blue owl", "size": "256x256"})
-    found = output[0] if isinstance(output, list) else output
-    return "replicate-python", f"picture at {str(found).rpartition('/')[2][:24]}", 'base_url="…/replicate"'
+    found = str(output[0] if isinstance(output, list) else output)
+    name = found.partition("?")[0].rpartition("/")[2]
+    return "replicate-python", f"picture at {name}", 'base_url="…/replicate"'
 
 
 def ask_fal() -> tuple[str, str, str]:

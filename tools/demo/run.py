@@ -52,7 +52,9 @@ class Show:
             await stage.end()
         out.print(f"\n[bold]Receipts[/] after {time.monotonic() - begun:.0f} s")
         for name, is_true, figure in self.receipts.lines:
-            out.print(f"  [{'green' if is_true else 'bold red'}]{'✓' if is_true else '✗'}[/] {name}: {figure}")
+            out.print(
+                f"  [{'green' if is_true else 'bold red'}]{'✓' if is_true else '✗'}[/] {name}: {figure}", soft_wrap=True
+            )
         return self.receipts.are_true
 
     async def _act(self, title: str, act: object) -> None:

@@ -17,9 +17,11 @@ from penstock.settings.tables import (
     VARIABLES,
     AssetDownloads,
     Chat,
+    Facades,
     Fetch,
     Jobs,
     ModelEntry,
+    Provenance,
     RouteTable,
     Server,
     Settings,
@@ -30,7 +32,15 @@ from penstock.settings.values import LONGEST, parse_duration, parse_retention
 from penstock.vendor_api.generation import VendorOptions
 
 PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
-SECTIONS = {"server": Server, "fetch": Fetch, "assets": AssetDownloads, "jobs": Jobs, "chat": Chat}
+SECTIONS = {
+    "server": Server,
+    "fetch": Fetch,
+    "assets": AssetDownloads,
+    "jobs": Jobs,
+    "chat": Chat,
+    "provenance": Provenance,
+    "facades": Facades,
+}
 
 
 class Reading:
