@@ -3,6 +3,7 @@
 Vercel's AI SDK downloads a film only from a public address. Pictures it takes from the address that it is set to.
 """
 
+import asyncio
 import base64
 import ipaddress
 from typing import Any, Final
@@ -47,4 +48,8 @@ async def _write_data_uri(caller: Caller, film: Asset) -> str:
         cycle.hold = await gateway.body_memory.take(caller.account_id, film.bytes)
     asset = await gateway.database.read(asset_rows.get, film.id, caller.account_id, gateway.clock())
     data = await gateway.assets.read(asset)
-    return f"data:{film.content_type};base64,{base64.b64encode(data).decode()}"
+    return await asyncio.to_thread(_encode, film.content_type, data)
+
+
+def _encode(content_type: str, data: bytes) -> str:
+    return f"data:{content_type};base64,{base64.b64encode(data).decode()}"
