@@ -59,10 +59,11 @@ def test_params_are_json_where_they_are_and_nest(shell):
 
 
 def test_it_can_be_started_and_looked_after_later(shell, tmp_path):
-    job_id = shell(f"generate {VIDEO} {QUICK} --no-wait --idempotency-key same").stdout.strip()
-    assert shell(f"generate {VIDEO} {QUICK} --no-wait --idempotency-key same").stdout.strip() == job_id
+    wanted = f"generate {VIDEO} {QUICK} prompt='looked after later' --no-wait"
+    job_id = shell(f"{wanted} --idempotency-key same").stdout.strip()
+    assert shell(f"{wanted} --idempotency-key same").stdout.strip() == job_id
     assert shell(f"jobs watch {job_id} -o {tmp_path}").stdout == f"{tmp_path}/video.mp4\n"
-    assert shell(f"generate {VIDEO} {QUICK} --no-wait --reuse").stdout.strip() == job_id
+    assert shell(f"{wanted} --reuse").stdout.strip() == job_id
     assert shell.json("jobs list --limit 1 --status succeeded")[0]["id"] == job_id
     assert job_id in shell(f"jobs list --model {VIDEO}").stdout
     assert [each["id"] for each in shell.json(f"jobs list --search {job_id[:-2]}")] == [job_id]
