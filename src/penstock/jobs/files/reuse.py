@@ -1,4 +1,4 @@
-"""What identifies a result: a job of an equal input, made by the same vendor's model, has the same result to offer."""
+"""Identity of a result: a job of an equal input, made by the same vendor's model, has the same result to offer."""
 
 import hashlib
 from collections.abc import Mapping
