@@ -147,7 +147,7 @@ class Asset:
 
 @dataclass(frozen=True, slots=True)
 class ResultMark:
-    """What identifies a result: the digest of its route and input without the seed, and the seed if there is one."""
+    """Identity of a result: the digest of its route and input without the seed, and the seed if there is one."""
 
     digest: bytes
     seed: str | None

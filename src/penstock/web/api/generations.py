@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
@@ -74,6 +74,24 @@ REUSE_HEADERS = {
         "schema": {"type": "string"},
     },
 }
+ORDER_ERRORS: Final = (
+    InvalidRequest,
+    ModelNotAllowed,
+    ModelNotFound,
+    FileNotFound,
+    RequestTimeout,
+    IdempotencyInProgress,
+    BodyTooLarge,
+    UnsupportedMediaType,
+    IdempotencyKeyMismatch,
+    QueueFull,
+    TooManyUploads,
+    ConcurrencyLimited,
+    RateLimited,
+    InsufficientBudget,
+    StorageQuotaExceeded,
+)
+"""Errors that may answer a request for paid work."""
 RESPONSES: dict[int | str, dict[str, Any]] = {
     202: success(
         "Accepted. The job is stored durably and does not depend on this connection.",
@@ -88,23 +106,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
         "DryRun",
         headers=REPLAY_HEADERS | REUSE_HEADERS,
     ),
-    **signed_in(
-        InvalidRequest,
-        ModelNotAllowed,
-        ModelNotFound,
-        FileNotFound,
-        RequestTimeout,
-        IdempotencyInProgress,
-        BodyTooLarge,
-        UnsupportedMediaType,
-        IdempotencyKeyMismatch,
-        QueueFull,
-        TooManyUploads,
-        ConcurrencyLimited,
-        RateLimited,
-        InsufficientBudget,
-        StorageQuotaExceeded,
-    ),
+    **signed_in(*ORDER_ERRORS),
 }
 EXTRA: dict[str, Any] = {
     "parameters": PARAMETERS,

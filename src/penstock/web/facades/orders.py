@@ -37,7 +37,7 @@ COUNT: Final = "n"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MediaOrder:
-    """What a caller of a façade wants."""
+    """An order of a façade's caller."""
 
     model: str
     given: Mapping[str, Any]

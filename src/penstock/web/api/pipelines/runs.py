@@ -12,34 +12,20 @@ from penstock.domain.jobs import Job
 from penstock.domain.money import format_usd
 from penstock.domain.pipelines.records import Pipeline
 from penstock.errors import (
-    BodyTooLarge,
-    ConcurrencyLimited,
-    FileNotFound,
     Gone,
-    IdempotencyInProgress,
-    IdempotencyKeyMismatch,
-    InsufficientBudget,
     InvalidRequest,
     JobNotFound,
-    ModelNotAllowed,
-    ModelNotFound,
     PipelineNotFinished,
     PipelineNotFound,
-    QueueFull,
-    RateLimited,
-    RequestTimeout,
-    StorageQuotaExceeded,
     StoreUnavailable,
     TemplateNotFound,
     TooManyStreams,
-    TooManyUploads,
-    UnsupportedMediaType,
 )
 from penstock.jobs.pipelines.intake import PipelineForecast, PipelineReceipt, StepForecast
 from penstock.store.event_reader import JobEvents
 from penstock.store.queries.jobs import advance_rows, event_rows, pipeline_rows
 from penstock.web.api.events import STREAM, EventStream, LastEventId, stream_lines
-from penstock.web.api.generations import PARAMETERS, REPLAY_HEADERS, preferred_wait, read_submission
+from penstock.web.api.generations import ORDER_ERRORS, PARAMETERS, REPLAY_HEADERS, preferred_wait, read_submission
 from penstock.web.api.waiting import RECHECK_SECONDS, STORE_RETRY_SECONDS
 from penstock.web.auth import Caller, admit, count_request, signed_in
 from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
@@ -61,24 +47,7 @@ ACCEPTED = {
         headers=RETRY_AFTER | REPLAY_HEADERS,
     )
 }
-REFUSALS = (
-    InvalidRequest,
-    ModelNotAllowed,
-    ModelNotFound,
-    FileNotFound,
-    JobNotFound,
-    RequestTimeout,
-    IdempotencyInProgress,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    IdempotencyKeyMismatch,
-    QueueFull,
-    TooManyUploads,
-    ConcurrencyLimited,
-    RateLimited,
-    InsufficientBudget,
-    StorageQuotaExceeded,
-)
+REFUSALS = (*ORDER_ERRORS, JobNotFound)
 FINISHED = success(
     "It ended within `Prefer: wait` or was ended before, or this is a dry run.",
     "PipelineRecord",

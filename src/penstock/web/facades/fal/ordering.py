@@ -33,7 +33,7 @@ OUTER: Final = {
 
 @dataclass(frozen=True, slots=True)
 class AppOrder:
-    """What was asked of an app."""
+    """A request to an app."""
 
     app_id: str
     webhook: str | None = None

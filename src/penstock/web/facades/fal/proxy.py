@@ -12,12 +12,13 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.errors import InvalidRequest, JobNotFound, MethodNotAllowed, NotFound, TooManyStreams
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import admit
 from penstock.web.facades.describe import answer, body, errors
 from penstock.web.facades.fal import queue
 from penstock.web.facades.fal.files import begin_upload
 from penstock.web.facades.fal.runs import LATE, answer_run
-from penstock.web.facades.fal.shapes import HEADERS, INPUT, ORDER_ERRORS, PROBLEM, RESULT, TAG, header
+from penstock.web.facades.fal.shapes import HEADERS, INPUT, PROBLEM, RESULT, TAG, header
 
 router = APIRouter(tags=[TAG])
 

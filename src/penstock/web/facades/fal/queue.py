@@ -17,6 +17,7 @@ from penstock.jobs.dialects.fal import urls_of, write_failure, write_result, wri
 from penstock.jobs.records import RecordBuilder
 from penstock.store.event_reader import JobEvents
 from penstock.web.api.events import EventStream, is_gone, stream_lines
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
@@ -25,7 +26,6 @@ from penstock.web.facades.fal.shapes import (
     CANCELED,
     HEADERS,
     INPUT,
-    ORDER_ERRORS,
     PROBLEM,
     RESULT,
     STATUS,

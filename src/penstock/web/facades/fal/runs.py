@@ -7,12 +7,13 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.errors import Overloaded
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.describe import answer, body, errors
 from penstock.web.facades.fal.ordering import AppOrder, place
 from penstock.web.facades.fal.queue import AppId, named, write_answer
-from penstock.web.facades.fal.shapes import HEADERS, INPUT, ORDER_ERRORS, PROBLEM, RESULT, TAG
+from penstock.web.facades.fal.shapes import HEADERS, INPUT, PROBLEM, RESULT, TAG
 from penstock.web.responses import Json
 
 router = APIRouter(tags=[TAG])

@@ -2,23 +2,6 @@
 
 from typing import Any, Final
 
-from penstock.errors import (
-    BodyTooLarge,
-    ConcurrencyLimited,
-    FileNotFound,
-    IdempotencyInProgress,
-    IdempotencyKeyMismatch,
-    InsufficientBudget,
-    InvalidRequest,
-    ModelNotAllowed,
-    ModelNotFound,
-    QueueFull,
-    RateLimited,
-    RequestTimeout,
-    StorageQuotaExceeded,
-    TooManyUploads,
-    UnsupportedMediaType,
-)
 from penstock.web.facades.describe import ANYTHING, INTEGER, OBJECT, TEXT, TEXT_OR_NULL, array, fields
 
 TAG: Final = "fal"
@@ -44,23 +27,6 @@ RESULT: Final = {**OBJECT, "description": "`video`, `images`, `model_mesh` or `a
 CANCELED: Final = fields({"status": {"type": "string", "enum": ["CANCELLATION_REQUESTED", "ALREADY_COMPLETED"]}})
 UPLOAD: Final = fields({"upload_url": TEXT, "file_url": TEXT})
 PROBLEM: Final = fields({"detail": ANYTHING}, {"error_type": TEXT, "error": OBJECT, "status": TEXT})
-ORDER_ERRORS: Final = (
-    InvalidRequest,
-    InsufficientBudget,
-    ModelNotAllowed,
-    ModelNotFound,
-    FileNotFound,
-    RequestTimeout,
-    IdempotencyInProgress,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    IdempotencyKeyMismatch,
-    QueueFull,
-    TooManyUploads,
-    ConcurrencyLimited,
-    RateLimited,
-    StorageQuotaExceeded,
-)
 
 
 def header(name: str, description: str) -> dict[str, Any]:

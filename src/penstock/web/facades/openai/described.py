@@ -5,33 +5,20 @@ from typing import Any, Final
 
 from penstock.errors import (
     AssetNotFound,
-    BodyTooLarge,
-    ConcurrencyLimited,
-    FileNotFound,
     Gone,
-    IdempotencyInProgress,
-    IdempotencyKeyMismatch,
-    InsufficientBudget,
     InternalError,
     InvalidRequest,
     JobDeleted,
     JobNotFinished,
     JobNotFound,
-    ModelNotAllowed,
-    ModelNotFound,
     NotFound,
-    QueueFull,
     RangeNotSatisfiable,
-    RateLimited,
-    RequestTimeout,
     StillRunning,
-    StorageQuotaExceeded,
     TooManyStreams,
-    TooManyUploads,
-    UnsupportedMediaType,
     VendorFailed,
     VendorTimeout,
 )
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import signed_in
 from penstock.web.responses import REQUEST_ID, success
 
@@ -42,26 +29,7 @@ IDEMPOTENCY_KEY: Final = {
     "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"},
     "description": "requests with this key and an equal body return one job, however often you send them",
 }
-CREATING: Final = (
-    InvalidRequest,
-    ModelNotAllowed,
-    ModelNotFound,
-    FileNotFound,
-    JobNotFound,
-    JobDeleted,
-    Gone,
-    RequestTimeout,
-    IdempotencyInProgress,
-    BodyTooLarge,
-    UnsupportedMediaType,
-    IdempotencyKeyMismatch,
-    QueueFull,
-    TooManyUploads,
-    ConcurrencyLimited,
-    RateLimited,
-    InsufficientBudget,
-    StorageQuotaExceeded,
-)
+CREATING: Final = (*ORDER_ERRORS, JobNotFound, JobDeleted, Gone)
 FIELDS: Final[Mapping[str, Any]] = {
     "prompt": {"type": "string", "minLength": 1, "maxLength": 32000},
     "model": {"type": "string", "description": "default: the first model that can"},

@@ -12,30 +12,17 @@ from penstock.domain.api_keys import Scope
 from penstock.domain.events import ENDINGS, EventType
 from penstock.domain.jobs import Job
 from penstock.errors import (
-    BodyTooLarge,
-    ConcurrencyLimited,
     Detail,
-    FileNotFound,
     Gone,
-    IdempotencyInProgress,
-    IdempotencyKeyMismatch,
-    InsufficientBudget,
     InvalidRequest,
     JobDeleted,
     JobNotFound,
-    ModelNotAllowed,
-    ModelNotFound,
-    QueueFull,
-    RateLimited,
-    RequestTimeout,
-    StorageQuotaExceeded,
-    TooManyUploads,
-    UnsupportedMediaType,
 )
 from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.replicate import not_done_yet, write_prediction
 from penstock.jobs.request import refuse
 from penstock.store.queries.jobs import job_rows
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.api.jobs import read_cursor, write_cursor
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
@@ -70,24 +57,7 @@ EVENTS: Final[Mapping[str, Sequence[EventType]]] = {
 """Our events, by the events that a webhook filters by. Outputs come with the end."""
 CREATED = {
     201: answer("The prediction: `starting`, or done within `Prefer: wait`.", PREDICTION),
-    **errors(
-        PROBLEM,
-        InvalidRequest,
-        InsufficientBudget,
-        ModelNotAllowed,
-        ModelNotFound,
-        FileNotFound,
-        RequestTimeout,
-        IdempotencyInProgress,
-        BodyTooLarge,
-        UnsupportedMediaType,
-        IdempotencyKeyMismatch,
-        QueueFull,
-        TooManyUploads,
-        ConcurrencyLimited,
-        RateLimited,
-        StorageQuotaExceeded,
-    ),
+    **errors(PROBLEM, *ORDER_ERRORS),
 }
 ONE = {200: answer("The prediction.", PREDICTION), **errors(PROBLEM, InvalidRequest, JobNotFound, Gone, JobDeleted)}
 HEADERS = [
