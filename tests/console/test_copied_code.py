@@ -14,7 +14,7 @@ import pytest
 from chromium import SECONDS, OpenTab, Tab
 from console_stage import CHAT, FILM, MODEL, Theatre, picture
 from PIL import Image
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from penstock.web.console import FOLDER
 
@@ -277,7 +277,8 @@ def test_a_film_is_made_by_openais_client(signed_in: Tab, run: Run, tmp_path: Pa
 
 @pytest.mark.usefixtures("javascript_clients")
 @pytest.mark.parametrize(
-    ("dialect", "language"), [("Replicate", "Python"), ("Replicate", "JavaScript"), ("fal", "JavaScript")]
+    ("dialect", "language"),
+    [("OpenAI Videos", "Python"), ("Replicate", "Python"), ("Replicate", "JavaScript"), ("fal", "JavaScript")],
 )
 def test_a_film_is_made_by_the_copied_code_of_another_client(
     signed_in: Tab, theatre: Theatre, run: Run, dialect: str, language: str
@@ -288,7 +289,7 @@ def test_a_film_is_made_by_the_copied_code_of_another_client(
     signed_in.page.get_by_role("radiogroup", name="Dialect").get_by_text(dialect, exact=True).click()
     done = run(language, copied(signed_in, language))
     assert done.returncode == 0, done.stderr
-    assert ".mp4" in done.stdout
+    assert ".mp4" in done.stdout, "the name of the file or the link"
     record = newest(theatre)
     assert (record["status"], record["input"]["prompt"]) == ("succeeded", HARD_PROMPT)
 
@@ -309,3 +310,26 @@ def test_each_client_has_the_servers_own_address(signed_in: Tab):
         page.get_by_role("tab", name=client, exact=True).click()
         expect(page.get_by_role("tabpanel", name=client, exact=True)).to_contain_text(place)
         assert signed_in.look() == []
+
+
+def test_protocols_that_are_switched_off_are_not_shown(signed_in: Tab):
+    def switch_off(route: Route) -> None:
+        answer = route.fetch()
+        models = answer.json()
+        for model in models["data"]:
+            model["endpoints"] = [path for path in model["endpoints"] if not path.startswith(("/fal", "/v1/videos"))]
+        route.fulfill(response=answer, json=models)
+
+    page = signed_in.page
+    page.route("**/api/v1/models", switch_off)
+    signed_in.open("/connect")
+    expect(page.get_by_role("tab", name="Replicate", exact=True)).to_be_visible()
+    expect(page.get_by_role("tab", name="fal", exact=True)).to_have_count(0)
+    expect(page.get_by_role("region", name="OpenAI, Python", exact=True)).to_be_visible()
+    expect(page.get_by_role("region", name="OpenAI, Pictures and films")).to_have_count(0)  # there are films only
+    signed_in.open(f"/playground/{FILM}")
+    signed_in.button("Show code").click()
+    dialects = page.get_by_role("radiogroup", name="Dialect")
+    expect(dialects).to_contain_text("Replicate")
+    expect(dialects).not_to_contain_text("fal")
+    expect(dialects).not_to_contain_text("OpenAI")

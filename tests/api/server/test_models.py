@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import jsonschema
 import pytest
-from conftest import MODEL, VIDEO, Server
+from conftest import MODEL, SIMULATOR, VIDEO, Server
 
 from penstock.domain.prices import FREE
 from penstock.web.openapi.schemas import ModelList
@@ -70,6 +70,27 @@ async def test_an_example_is_a_whole_request_that_is_taken(server):
             jsonschema.validate(item["params"], model["params"])
         response = await server.client.post(GENERATION, json=model["example"] | {"dry_run": True})
         assert response.status_code == 200, response.text
+
+
+async def test_a_model_names_the_paths_that_take_orders_for_it(start):
+    server = await start(SIMULATOR)
+    models = await list_models(server.client)
+    for model in models.values():
+        for path in model["endpoints"]:
+            answer = await server.client.post(path, json={"model": model["id"]})
+            assert answer.status_code not in {404, 405}, path
+    assert models["sim_text_to_image"]["endpoints"][2:] == [
+        "/v1/images/generations",
+        "/v1/images/edits",
+        "/replicate/v1/models/penstock/sim_text_to_image/predictions",
+        "/fal/queue/penstock/sim_text_to_image",
+        "/mcp",
+    ]
+    assert "/v1/videos" in models[VIDEO]["endpoints"]
+    off = await start(overrides={"facades.off": ["images", "videos", "replicate", "fal", "mcp"]})
+    for name, model in (await list_models(off.client)).items():
+        if model["kind"] not in TEXT_KINDS:
+            assert model["endpoints"] == [GENERATION, f"/api/v1/{name}/generate"]
 
 
 async def test_defaults_are_what_a_request_gets(server):

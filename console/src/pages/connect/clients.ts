@@ -1,7 +1,7 @@
 /** Clients that work with this server unchanged, with the one line that changes in each. */
 import type { Model } from "../../api/shapes";
 import { firstOf } from "../../parts/model_order";
-import { ownedName } from "../../parts/samples/media_dialects";
+import { ownedName, takes } from "../../parts/samples/media_dialects";
 
 export interface Use {
   title: string;
@@ -25,23 +25,33 @@ interface Offers {
   film: string;
 }
 
-/** Title of the programs that are left out if the key has no model for them. */
-const MEDIA = "Pictures and films";
 const PROMPT = "a red fox in the snow";
 
 export function clientsOf(origin: string, models: Model[]): Client[] {
+  const media = models.filter(({ endpoints }) => endpoints.includes("/model/v1/generation"));
+  /** Whether the server speaks a protocol, as far as the models tell. */
+  const speaks = (path: string) => media.length === 0 || media.some((model) => takes(model, path));
   const chat = first(models, "chat") || "your-chat-model";
   const offers = { chat, picture: first(models, "image"), film: first(models, "video") };
-  const clients = [
-    openai(origin, offers),
+  const atOpenAi = {
+    chat,
+    picture: speaks("/v1/images/generations") ? offers.picture : "",
+    film: speaks("/v1/videos") ? offers.film : "",
+  };
+  const atReplicate = speaks("/replicate/") ? offers : { chat, picture: "", film: "" };
+  return [
+    openai(origin, atOpenAi),
     anthropic(origin, offers),
-    replicate(origin, offers),
-    fal(origin, offers),
-    vercel(origin, offers),
-    mcp(origin),
+    ...(speaks("/replicate/") ? [replicate(origin, offers)] : []),
+    ...(speaks("/fal/") ? [fal(origin, offers)] : []),
+    vercel(origin, atReplicate),
+    ...(speaks("/mcp") ? [mcp(origin)] : []),
   ];
-  const makes = Boolean(offers.picture || offers.film);
-  return clients.map((client) => ({ ...client, uses: client.uses.filter(({ title }) => makes || title !== MEDIA) }));
+}
+
+/** A program that makes pictures and films, if the key has a model of either. */
+function media({ picture, film }: Offers, line: string, program: string): Use[] {
+  return picture || film ? [{ title: "Pictures and films", line, program }] : [];
 }
 
 /** Return the first model of a kind. One that makes something needs no more than a prompt. */
@@ -59,7 +69,8 @@ function lines(...all: (string | false)[]): string {
 const PYTHON_KEY = 'os.environ["PENSTOCK_API_KEY"]';
 const NODE_KEY = "process.env.PENSTOCK_API_KEY";
 
-function openai(origin: string, { chat, picture, film }: Offers): Client {
+function openai(origin: string, offers: Offers): Client {
+  const { chat, picture, film } = offers;
   const python = `client = OpenAI(base_url="${origin}/v1", api_key=${PYTHON_KEY})`;
   const node = `const client = new OpenAI({ baseURL: "${origin}/v1", apiKey: ${NODE_KEY} });`;
   const inPython = ["# pip install openai", "import os", "", "from openai import OpenAI", "", python] as const;
@@ -91,10 +102,10 @@ function openai(origin: string, { chat, picture, film }: Offers): Client {
           "console.log(answer.choices[0].message.content);",
         ),
       },
-      {
-        title: MEDIA,
-        line: python,
-        program: lines(
+      ...media(
+        offers,
+        python,
+        lines(
           "# pip install openai",
           "import base64",
           "import os",
@@ -107,7 +118,7 @@ function openai(origin: string, { chat, picture, film }: Offers): Client {
           film !== "" && `film = client.videos.create_and_poll(model="${film}", prompt="${PROMPT}")`,
           film !== "" && 'client.videos.download_content(film.id).write_to_file("film.mp4")',
         ),
-      },
+      ),
       {
         title: "Environment",
         line: `export OPENAI_BASE_URL=${origin}/v1 OPENAI_API_KEY=$PENSTOCK_API_KEY`,
@@ -241,17 +252,18 @@ function fal(origin: string, { picture, film }: Offers): Client {
   return origin.startsWith("https:") ? client : { ...client, note };
 }
 
-function vercel(origin: string, { chat, picture, film }: Offers): Client {
+function vercel(origin: string, offers: Offers): Client {
+  const { chat, picture, film } = offers;
   const replicate = `const penstock = createReplicate({ baseURL: "${origin}/replicate/v1", apiToken: ${NODE_KEY} });`;
   const openai = `const penstock = createOpenAI({ baseURL: "${origin}/v1", apiKey: ${NODE_KEY} });`;
   return {
     title: "Vercel AI SDK",
     about: "Text by its OpenAI provider, pictures and films by its Replicate provider.",
     uses: [
-      {
-        title: MEDIA,
-        line: replicate,
-        program: lines(
+      ...media(
+        offers,
+        replicate,
+        lines(
           "// npm install ai @ai-sdk/replicate",
           'import { writeFile } from "node:fs/promises";',
           'import { createReplicate } from "@ai-sdk/replicate";',
@@ -265,7 +277,7 @@ function vercel(origin: string, { chat, picture, film }: Offers): Client {
             `const { video } = await generateVideo({ model: penstock.video("${ownedName(film)}"), prompt: "${PROMPT}" });`,
           film !== "" && 'await writeFile("film.mp4", video.uint8Array);',
         ),
-      },
+      ),
       {
         title: "Chat",
         line: openai,

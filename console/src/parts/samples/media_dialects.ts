@@ -13,16 +13,42 @@ export function ownedName(id: string): string {
   return `penstock/${id.replaceAll(/[/:]/g, "--")}`;
 }
 
-/** Samples by the title of the dialect. `params` hold no files to upload. */
+/** A protocol that a program below speaks: where its orders go, and the param that it cannot do without. */
+interface MediaDialect {
+  path: string;
+  needs?: string;
+  write: (origin: string, model: Model, params: Params) => Samples;
+}
+
+const MEDIA_DIALECTS: Record<string, MediaDialect> = {
+  "OpenAI Images": {
+    path: "/v1/images/generations",
+    needs: "prompt",
+    write: (...request) => ({ Python: imagesInPython(...request) }),
+  },
+  "OpenAI Videos": {
+    path: "/v1/videos",
+    needs: "prompt",
+    write: (...request) => ({ Python: videosInPython(...request) }),
+  },
+  Replicate: {
+    path: "/replicate/",
+    write: (...request) => ({ Python: replicateInPython(...request), JavaScript: replicateInNode(...request) }),
+  },
+  fal: { path: "/fal/", write: (...request) => ({ JavaScript: falInNode(...request) }) },
+};
+
+/** Return whether a model is reached by a path; one that ends in a slash stands for all below it. */
+export function takes({ endpoints }: Model, path: string): boolean {
+  return endpoints.some((each) => (path.endsWith("/") ? each.startsWith(path) : each === path));
+}
+
+/** Samples by the title of the dialect, of those that the server speaks. `params` hold no files to upload. */
 export function mediaSamples(origin: string, model: Model, params: Params): Record<string, Samples> {
-  const replicate = {
-    Python: replicateInPython(origin, model, params),
-    JavaScript: replicateInNode(origin, model, params),
-  };
-  const fal = { JavaScript: falInNode(origin, model, params) };
-  return model.kind === "image" && typeof params.prompt === "string"
-    ? { "OpenAI Images": { Python: imagesInPython(origin, model, params) }, Replicate: replicate, fal }
-    : { Replicate: replicate, fal };
+  const known = Object.entries(MEDIA_DIALECTS).filter(
+    ([, { path, needs }]) => takes(model, path) && (!needs || typeof params[needs] === "string"),
+  );
+  return Object.fromEntries(known.map(([title, { write }]) => [title, write(origin, model, params)]));
 }
 
 function replicateInPython(origin: string, model: Model, params: Params): string {
@@ -86,6 +112,26 @@ for number, picture in enumerate(answer.data, 1):
     path = Path(f"picture-{number}.${ending}")
     path.write_bytes(base64.b64decode(picture.b64_json))
     print("Saved", path)`;
+}
+
+function videosInPython(origin: string, model: Model, { prompt, ...rest }: Params): string {
+  const more = Object.keys(rest).length ? `\n    extra_body=${literal(rest, 4)},` : "";
+  return `# Save as generate.py, then run: pip install openai && python generate.py
+# Set your key first: export PENSTOCK_API_KEY=psk_…
+import os
+import sys
+
+from openai import OpenAI
+
+client = OpenAI(base_url="${origin}/v1", api_key=${PYTHON_KEY})
+film = client.videos.create_and_poll(
+    model=${JSON.stringify(model.id)},
+    prompt=${JSON.stringify(prompt)},${more}
+)
+if film.error:
+    sys.exit(f"{film.id} failed: {film.error.message}")
+client.videos.download_content(film.id).write_to_file("film.mp4")
+print("Saved film.mp4")`;
 }
 
 function inNode(params: Params): string {

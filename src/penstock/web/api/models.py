@@ -1,11 +1,12 @@
 """`/api/v1/models`: the models with the JSON Schema of their params, prices and durations."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.domain.api_keys import Scope
 from penstock.domain.prices import describe_schedules
@@ -60,8 +61,28 @@ def describe(offer: Offer, gateway: Gateway) -> dict[str, Any]:
         **_describe_prices(offer, gateway.clock()),
         "vendors": sorted({route.vendor for route in offer.routes}),
         "typical_seconds": gateway.history.typical(model.id),
-        "endpoints": ["/model/v1/generation", f"/api/v1/{model.id}/generate"],
+        "endpoints": [
+            "/model/v1/generation",
+            f"/api/v1/{model.id}/generate",
+            *(path for facade, path in _facade_paths(model) if facade not in gateway.settings.facades.off),
+        ],
     }
+
+
+def _facade_paths(model: GenerationModel) -> Iterator[tuple[str, str]]:
+    """Yield the paths by which the protocols of other services order from a model, each with its façade."""
+    if model.kind == "image":
+        schema = model.schema
+        needs_files = any(slot.name in schema.get("required", ()) for slot in model.files)
+        if "prompt" in schema.get("properties", ()) and not needs_files:
+            yield "images", "/v1/images/generations"
+        if any("image" in slot.kinds for slot in model.files):
+            yield "images", "/v1/images/edits"
+    if model.kind == "video":
+        yield "videos", "/v1/videos"
+    yield "replicate", f"/replicate/v1/models/penstock/{model.id.replace('/', '--').replace(':', '--')}/predictions"
+    yield "fal", f"/fal/queue/penstock/{model.id}"
+    yield "mcp", "/mcp"
 
 
 def _describe_prices(offer: Offer | ChatOffer, now: float) -> dict[str, Any]:
