@@ -1,7 +1,7 @@
 """Makes a clip from a prompt: reads it, draws its frames on all cores, and encodes them with sound."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from penstock_engines.cinema.film import Film
+from penstock_engines.cinema.narration import narrate, split_prompt
 from penstock_engines.cinema.places import PLACES
 from penstock_engines.cinema.prompt.reading import read_prompt
+from penstock_engines.cinema.script import Script
 from penstock_engines.cinema.sound import make_ambience
 from penstock_engines.cinema.stage import Stage
 from penstock_engines.processors import count_processors
@@ -41,20 +43,28 @@ class VideoWish:
 def make_video(wish: VideoWish, folder: Path, weights: Path, report: ReportProgress) -> Product:
     """Write `video.mp4` and `preview.png` into the folder. Report progress after every frame."""
     cv2.setNumThreads(1)  # frames run in parallel instead
-    reading = read_prompt(wish.prompt, people=wish.people, weights=weights)
+    spoken = split_prompt(wish.prompt)
+    reading = read_prompt(spoken.prompt, people=wish.people, weights=weights)
     script, frames = reading.script, max(1, round(wish.seconds * FPS))
     video, preview = folder / "video.mp4", folder / "preview.png"
     workers = min(count_processors(), MAX_WORKERS)
     with ThreadPoolExecutor(workers) as pool:
-        sound = pool.submit(make_ambience, PLACES[script.place].sound, script, wish.seconds, reading.seed)
+        sounding = pool.submit(_make_sound, spoken.text, script, wish.seconds, reading.seed)
         stage = Stage(script, wish.width, wish.height, frames, FPS)
-        with Film(video, wish.width, wish.height, FPS, sound.result(), lossless=wish.lossless) as film:
+        sound, warnings = sounding.result()
+        with Film(video, wish.width, wish.height, FPS, sound, lossless=wish.lossless) as film:
             for index, frame in enumerate(_draw_frames(stage, frames, pool, workers + AHEAD)):
                 film.add(frame)
                 if index == int(frames * POSTER):
                     preview.write_bytes(cv2.imencode(".png", frame)[1].tobytes())
                 report((index + 1) / frames)
-    return Product(video, preview, reading.seed, (NATURE, *reading.warnings))
+    return Product(video, preview, reading.seed, (NATURE, *reading.warnings, *warnings))
+
+
+def _make_sound(text: str, script: Script, seconds: float, seed: int) -> tuple[NDArray[np.float32], Sequence[str]]:
+    """Return the sound of the place with the narration, if there is one, and warnings."""
+    place = make_ambience(PLACES[script.place].sound, script, seconds, seed)
+    return narrate(text, place) if text else (place, ())
 
 
 def _draw_frames(stage: Stage, frames: int, pool: Executor, window: int) -> Iterator[NDArray[np.uint8]]:
