@@ -13,9 +13,13 @@ from penstock.errors import InvalidRequest
 
 SIZE: Final = "size"
 SECONDS: Final = "seconds"
-RATIO_NAMES: Final = ("aspect_ratio", "aspectRatio")
+RATIO_NAMES: Final = ("aspect_ratio", "aspectRatio", "ratio")
 DURATION_NAMES: Final = ("duration", "durationSeconds", "seconds")
 RESOLUTION: Final = "resolution"
+IMAGE_SIZE: Final = "image_size"
+"""The param of many models at fal: a word, or an object with width and height."""
+MIN_PIXELS: Final = 100
+"""From this number on, the sides of a ratio such as `1280:720` are pixels."""
 LONG_SIDES: Final = {"512": 512, "1K": 1024, "2K": 2048, "4K": 4096}
 """Resolutions of pictures: pixels of the long side."""
 SHORT_SIDES: Final = {"4k": 2160, "2k": 1440}
@@ -24,7 +28,7 @@ TOLERANCE: Final = 0.025
 """The part by which a side may differ, as models round them."""
 MAX_SHOWN: Final = 12
 _SIZE: Final = re.compile(r"([1-9]\d{0,4})[xX]([1-9]\d{0,4})")
-_RATIO: Final = re.compile(r"([1-9]\d{0,2}):([1-9]\d{0,2})")
+_RATIO: Final = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 _LINES: Final = re.compile(r"([1-9]\d{2,3})p")
 _SECONDS: Final = re.compile(r"\d{1,5}(?:\.\d{1,3})?", re.ASCII)
 
@@ -72,6 +76,8 @@ def spread_size(model: GenerationModel, size: Any) -> dict[str, Any]:
     width, height = int(found[1]), int(found[2])
     if "width" in names and "height" in names:
         return {"width": width, "height": height}
+    if IMAGE_SIZE in names:
+        return {IMAGE_SIZE: {"width": width, "height": height}}
     sizes = _sizes(names)
     if not sizes:
         raise InvalidRequest(f"`{model.id}` does not take `{SIZE}`.", code="unknown_param", param=SIZE)
@@ -110,8 +116,10 @@ def _sizes(names: Mapping[str, Any]) -> list[_Size]:
         if (ratio := _RATIO.fullmatch(text)) is None:
             continue
         wide, high = int(ratio[1]), int(ratio[2])
-        if not resolutions:
-            found.append(_Size(wide, high, in_pixels=False, params={ratio_name: text}))
+        in_pixels = min(wide, high) >= MIN_PIXELS
+        if in_pixels or not resolutions:
+            found.append(_Size(wide, high, in_pixels=in_pixels, params={ratio_name: text}))
+            continue
         found += [
             _Size(*pixels, in_pixels=True, params={ratio_name: text, RESOLUTION: resolution})
             for resolution in resolutions
@@ -130,6 +138,20 @@ def _pixels(wide: int, high: int, resolution: str) -> tuple[int, int] | None:
     else:
         return None
     return round(wide * scale), round(high * scale)
+
+
+def read_ratio(model: GenerationModel, ratio: Any) -> Any:
+    """Return a ratio as the model writes it: `16:9` may be `1280:720`, the first of its sizes that has it."""
+    names = fields_of(model.params)
+    field = next((as_object(names[name]) for name in RATIO_NAMES if name in names), as_object(None))
+    asked = _RATIO.fullmatch(ratio) if isinstance(ratio, str) else None
+    choices = [choice for choice in choices_of(field) if isinstance(choice, str)]
+    if asked is None or ratio in choices:
+        return ratio
+    wide, high = int(asked[1]), int(asked[2])
+    found = ((choice, _RATIO.fullmatch(choice)) for choice in choices)
+    same = (choice for choice, each in found if each and int(each[1]) * high == int(each[2]) * wide)
+    return next(same, ratio)
 
 
 def _list(sizes: Sequence[_Size]) -> str:
@@ -163,6 +185,8 @@ def sizes_of(params: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(size, str) and _SIZE.fullmatch(size):
         yield size
     ratio = next((found for name in RATIO_NAMES if (found := _RATIO.fullmatch(str(params.get(name, ""))))), None)
+    if ratio and min(int(ratio[1]), int(ratio[2])) >= MIN_PIXELS:
+        yield f"{ratio[1]}x{ratio[2]}"
     resolution = params.get(RESOLUTION)
     if ratio and isinstance(resolution, str) and (pixels := _pixels(int(ratio[1]), int(ratio[2]), resolution)):
         yield f"{pixels[0]}x{pixels[1]}"

@@ -10,15 +10,17 @@ from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import Detail, InvalidRequest, PenstockError
-from penstock.web.facades.measures import SECONDS, SIZE, read_seconds, spread_size
+from penstock.web.facades.measures import RATIO_NAMES, SECONDS, SIZE, read_ratio, read_seconds, spread_size
 
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "prompt": ("text",),
-    "text": ("prompt",),
-    "input": ("text", "prompt"),
+    "prompt": ("text", "promptText"),
+    "text": ("prompt", "promptText"),
+    "input": ("text", "prompt", "promptText"),
+    "negative_prompt": ("negativePrompt",),
     "duration": ("durationSeconds",),
     "seconds": ("duration", "durationSeconds"),
-    "aspect_ratio": ("aspectRatio",),
+    "aspect_ratio": ("aspectRatio", "ratio"),
+    "generate_audio": ("generateAudio",),
     "num_outputs": ("n",),
     "num_images": ("n",),
     "number_of_images": ("n",),
@@ -67,21 +69,26 @@ def param_names(model: GenerationModel) -> frozenset[str]:
     return frozenset(fields)
 
 
+def takes_anything(model: GenerationModel) -> bool:
+    """Return whether a model is declared without its params: any is passed on, and the vendor validates."""
+    return isinstance(model.params, SchemaParams) and model.params.is_open
+
+
 def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
     """Return the params that neutral inputs mean. Names that the model does not know are kept, to be refused."""
     known, slots = param_names(model), {slot.name: slot for slot in model.files}
-    found = Given()
+    found, is_open = Given(), takes_anything(model)
     for name, value in given.items():
         target = find_param(name, known)
-        if value is None or (name in COUNTS and target not in known and value == 1):
+        if value is None or (name in COUNTS and target not in known and value == 1 and not is_open):
             continue
-        if name == SIZE and SIZE not in known:
+        if name == SIZE and SIZE not in known and not is_open:
             for param, own in spread_size(model, value).items():
                 _put(found, param, SIZE, own)
             continue
         slot = slots.get(target)
         if slot is None:
-            _put(found, target, name, read_seconds(model, value) if name == SECONDS else value)
+            _put(found, target, name, _read_value(model, target, name, value))
         else:
             _put_files(found, slot, name, value)
     return found
@@ -90,6 +97,13 @@ def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
 def find_param(name: str, known: Collection[str]) -> str:
     """Return the param that a caller's name means; the name itself if there is none."""
     return next((each for each in (name, *OTHER_NAMES.get(name, ())) if each in known), name)
+
+
+def _read_value(model: GenerationModel, target: str, name: str, value: Any) -> Any:
+    """Return a value as the model writes it, if the caller's name has a form of its own."""
+    if name == SECONDS:
+        return read_seconds(model, value)
+    return read_ratio(model, value) if target != name and target in RATIO_NAMES else value
 
 
 def _put(found: Given, target: str, name: str, value: Any) -> None:
