@@ -55,6 +55,12 @@ def choices_of(field: Mapping[str, Any]) -> list[Any]:
     return [value for value in found if value is not None]
 
 
+@lru_cache(256)
+def text_names(params: type[Params] | SchemaParams) -> frozenset[str]:
+    """Return the names of the params that may be a text."""
+    return frozenset(name for name, field in fields_of(params).items() if takes_text(as_object(field)))
+
+
 def takes_text(field: Mapping[str, Any]) -> bool:
     """Return whether a schema allows a text. An unknown one does."""
     forms = [as_object(each) for name in ("anyOf", "oneOf") for each in field.get(name, ())]
@@ -78,7 +84,7 @@ def spread_size(model: GenerationModel, size: Any) -> dict[str, Any]:
         return {"width": width, "height": height}
     if IMAGE_SIZE in names:
         return {IMAGE_SIZE: {"width": width, "height": height}}
-    sizes = _sizes(names)
+    sizes = _sizes(model.params)
     if not sizes:
         raise InvalidRequest(f"`{model.id}` does not take `{SIZE}`.", code="unknown_param", param=SIZE)
     near = min(sizes, key=lambda each: each.distance(width, height))
@@ -106,7 +112,9 @@ class _Size:
         return f"{self.width}{'x' if self.in_pixels else ':'}{self.height}"
 
 
-def _sizes(names: Mapping[str, Any]) -> list[_Size]:
+@lru_cache(256)
+def _sizes(params: type[Params] | SchemaParams) -> Sequence[_Size]:
+    names = fields_of(params)
     ratio_name = next((name for name in RATIO_NAMES if name in names), None)
     if ratio_name is None:
         return []
@@ -140,12 +148,18 @@ def _pixels(wide: int, high: int, resolution: str) -> tuple[int, int] | None:
     return round(wide * scale), round(high * scale)
 
 
+@lru_cache(256)
+def _texts_of(params: type[Params] | SchemaParams, names: Sequence[str]) -> Sequence[str]:
+    """Return the texts that the first of these params may be."""
+    fields = fields_of(params)
+    field = next((as_object(fields[name]) for name in names if name in fields), as_object(None))
+    return [choice for choice in choices_of(field) if isinstance(choice, str)]
+
+
 def read_ratio(model: GenerationModel, ratio: Any) -> Any:
     """Return a ratio as the model writes it: `16:9` may be `1280:720`, the first of its sizes that has it."""
-    names = fields_of(model.params)
-    field = next((as_object(names[name]) for name in RATIO_NAMES if name in names), as_object(None))
     asked = _RATIO.fullmatch(ratio) if isinstance(ratio, str) else None
-    choices = [choice for choice in choices_of(field) if isinstance(choice, str)]
+    choices = _texts_of(model.params, RATIO_NAMES)
     if asked is None or ratio in choices:
         return ratio
     wide, high = int(asked[1]), int(asked[2])
@@ -163,10 +177,7 @@ def _list(sizes: Sequence[_Size]) -> str:
 def read_seconds(model: GenerationModel, seconds: Any) -> Any:
     """Return a length as the model writes it: `"4"` may be the number 4, or one of its texts such as `4s`."""
     number = _number(seconds)
-    names = fields_of(model.params)
-    field = next((as_object(names[name]) for name in DURATION_NAMES if name in names), as_object(None))
-    texts = [choice for choice in choices_of(field) if isinstance(choice, str)]
-    if texts:
+    if texts := _texts_of(model.params, DURATION_NAMES):
         return next((text for text in texts if text.removesuffix("s") == f"{number:g}"), f"{number:g}")
     return int(number) if number.is_integer() else number
 

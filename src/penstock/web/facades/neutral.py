@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, Final, cast
 
 from penstock.catalog.file_input import SOURCES, FileSlot
 from penstock.catalog.model import GenerationModel
-from penstock.catalog.params import as_object
+from penstock.catalog.params import Params, as_object
 from penstock.catalog.schema_params import SchemaParams
 from penstock.errors import Detail, InvalidRequest, PenstockError
 from penstock.web.facades.measures import RATIO_NAMES, SECONDS, SIZE, read_ratio, read_seconds, spread_size
@@ -64,7 +65,11 @@ class Given:
 
 def param_names(model: GenerationModel) -> frozenset[str]:
     """Return the names of a model's params."""
-    params = model.params
+    return _names_of(model.params)
+
+
+@lru_cache(256)
+def _names_of(params: type[Params] | SchemaParams) -> frozenset[str]:
     fields = params.schema.get("properties", {}) if isinstance(params, SchemaParams) else params.model_fields
     return frozenset(fields)
 
@@ -96,7 +101,9 @@ def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
 
 def find_param(name: str, known: Collection[str]) -> str:
     """Return the param that a caller's name means; the name itself if there is none."""
-    return next((each for each in (name, *OTHER_NAMES.get(name, ())) if each in known), name)
+    if name in known:
+        return name
+    return next((each for each in OTHER_NAMES.get(name, ()) if each in known), name)
 
 
 def _read_value(model: GenerationModel, target: str, name: str, value: Any) -> Any:

@@ -64,12 +64,11 @@ def choose(
 ) -> GenerationModel:
     """Return the model that a request names, or the first that is preferred or fits. `task` is what it has to do."""
     name = body.get("model")
-    fitting = [model.id for model in _models(caller, kind) if fits(model)]
     if name is None:
-        if not fitting:
+        models = [model for model in _models(caller, kind) if fits(model)]
+        if not models:
             message = f"No model that this key may use can {task}."
             raise InvalidRequest(message, code="missing_required_parameter", param="model")
-        models = [caller.gateway.offers.get(each).model for each in fitting]
         return next((model for model in models if prefer is None or prefer(model)), models[0])
     if not isinstance(name, str):
         raise InvalidRequest(f"`model` is the id of a model, got {shorten(name)}.", param="model")
@@ -77,6 +76,7 @@ def choose(
     if not caller.key.allows_model(name):
         raise ModelNotAllowed(f"This API key may not use `{name}`.", param="model")
     if model.kind != kind or not fits(model):
+        fitting = [model.id for model in _models(caller, kind) if fits(model)]
         raise InvalidRequest(_explain(model, kind, task, fitting), code="unsupported_value", param="model")
     return model
 
