@@ -1,6 +1,7 @@
 """Files and assets in a bucket of a real S3 server: as on disk, by redirect, and while it is away."""
 
 import asyncio
+import base64
 import hashlib
 import json
 import os
@@ -18,6 +19,7 @@ from conftest import MODEL, SIMULATOR, VIDEO, Server, client_of
 from doubles.media import MediaDouble, Plan, listening
 from doubles.meshy import MeshyDouble
 from flows import FAST, FOX, PICTURE, finish, run, step
+from openai_media import IMAGE, QUICK, connect, draw
 from s3_server import BUCKET, S3Server, listening_in
 from steps import until
 from test_resumable import begin as begin_upload
@@ -411,3 +413,29 @@ def test_a_folder_cannot_presign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     result = CliRunner().invoke(app, ["doctor", "--json", "--data", str(tmp_path)])
     [finding] = json.loads(result.stdout)["checks"]
     assert (finding["status"], "needs a bucket" in finding["message"]) == ("fail", True)
+
+
+# -- by OpenAI's client
+
+
+@pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
+@pytest.mark.parametrize("settings", [IN_BUCKET, PRESIGNED], ids=["streamed", "presigned"])
+async def test_openais_client_gets_pictures_and_films(start: Start, s3: S3Server, settings: dict[str, Any]) -> None:
+    server = await start(SIMULATOR, settings)
+    client = await connect(server)
+    drawn = await client.images.generate(model=IMAGE, prompt="a fox", n=2, size="600x400", extra_body=QUICK)
+    linked = await client.images.generate(model=IMAGE, prompt="a fox", response_format="url", extra_body=QUICK)
+    edited = await client.images.edit(model=IMAGE, prompt="a fox", image=("a.png", draw()), extra_body=QUICK)
+    film = await client.videos.create_and_poll(model="sim_text_to_video", prompt="a boat", extra_body=QUICK)
+
+    for each in (*(drawn.data or ()), *(edited.data or ())):
+        assert base64.b64decode(each.b64_json or "").startswith(b"\x89PNG")
+    async with httpx.AsyncClient(follow_redirects=True, trust_env=False) as stranger:
+        response = await stranger.get((linked.data or [])[0].url or "")
+    content = await client.videos.download_content(film.id)
+
+    assert response.content.startswith(b"\x89PNG")
+    assert content.content[4:8] == b"ftyp"
+    is_redirected = settings is PRESIGNED
+    assert [bool(each.history) for each in (response, content.response)] == [is_redirected] * 2
+    assert "authorization" not in content.response.request.headers or not is_redirected
