@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import Server, Start
-from openai_media import IMAGE, connect, draw, jobs_of, script
+from openai_media import IMAGE, VIDEO, connect, draw, jobs_of, script
 
 from penstock.web.facades.openai import holding
 
@@ -141,3 +141,70 @@ async def test_a_form_that_is_sent_again_finds_the_job(server: Server) -> None:
 
     assert second.headers["x-penstock-job"] == first.headers["x-penstock-job"]
     assert len(await jobs_of(server)) == 1
+
+
+@asynccontextmanager
+async def cutting(server: Server) -> AsyncGenerator[str]:
+    """Relay connections to the server, and cut the first when its answer begins or its connection is held for a job."""
+    cut = 0
+
+    async def relay(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal cut
+        there, back = await asyncio.open_connection("127.0.0.1", int(server.url.rpartition(":")[2]))
+        copying = asyncio.ensure_future(_copy(reader, back))
+        answer = asyncio.ensure_future(there.read(1))
+        if not cut:
+            cut += 1
+            while True:
+                if answer.done() or server.gateway.database.signals.is_heard(await newest(server)):
+                    break
+                await asyncio.sleep(0.01)
+        else:
+            writer.write(await answer)
+            await _copy(there, writer)
+        copying.cancel()
+        answer.cancel()
+        await asyncio.gather(copying, answer, return_exceptions=True)
+        for each in (writer, back):
+            each.close()
+
+    listener = await asyncio.start_server(relay, "127.0.0.1", 0)
+    async with listener:
+        yield f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}"
+    assert cut == 1
+
+
+async def newest(server: Server) -> str:
+    """Return the topic of the newest job's held connection."""
+    jobs = await jobs_of(server)
+    return f"held:{jobs[0]['id']}" if jobs else ""
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(1 << 16):
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.mark.filterwarnings("ignore:The Sora API:DeprecationWarning")
+@pytest.mark.parametrize("what", ["picture", "edit", "stream", "film", "film from a picture"])
+async def test_openais_client_itself_finds_the_job_of_a_cut_connection(server: Server, what: str) -> None:
+    async with cutting(server) as url:
+        client = (await connect(server, retries=2)).with_options(base_url=f"{url}/v1")
+        body: dict[str, Any] = {"prompt": "a fox", "extra_body": script(latency=1)}
+        match what:
+            case "picture":
+                assert (await client.images.generate(model=IMAGE, **body)).data
+            case "edit":
+                assert (await client.images.edit(model=IMAGE, image=("a.png", draw()), **body)).data
+            case "stream":
+                stream = await client.images.generate(model=IMAGE, stream=True, **body)
+                assert [event.type async for event in stream] == ["image_generation.completed"]
+            case "film":
+                assert (await client.videos.create_and_poll(model=VIDEO, **body)).status == "completed"
+            case _:
+                film = await client.videos.create(model=VIDEO, input_reference=("a.png", draw()), **body)
+                assert (await client.videos.poll(film.id)).status == "completed"
+
+    (job,) = await jobs_of(server)
+    assert job["status"] == "succeeded"
