@@ -31,7 +31,7 @@ from penstock.observability import metrics
 from penstock.provenance.credential import Credential
 from penstock.provenance.sidecar import make_sidecar
 from penstock.storage.assets import Assets, Landed, measure_file
-from penstock.vendor_api.generation import Kind, Output, Role
+from penstock.vendor_api.generation import Kind, Output
 
 SIGNABLE: Final = frozenset(("video/mp4", "image/png", "image/jpeg", "image/webp"))
 """Content types that get a manifest of their own."""
@@ -107,8 +107,7 @@ class ResultSigner:
         """Yield the signed version of a result, which is deleted at the end of the block unless it was moved."""
         credential = self._credential()
         is_model = output.kind is Kind.MODEL
-        is_signable = output.role is Role.PRIMARY and (is_model or content_type in SIGNABLE)
-        if credential is None or not is_signable:
+        if credential is None or not (is_model or content_type in SIGNABLE):
             yield Signed(landed)
             return
         async with self._assets.beside(landed) as target:
