@@ -200,7 +200,7 @@ class Intake:
     async def find_result(
         self, offer: Offer, item: ReadInput, account_id: str, taken: Collection[str] = ()
     ) -> Job | None:
-            """Return a kept job whose result a request would give again, by a route of today. It is none of `taken`."""
+        """Return a kept job whose result a request would give again, by a route of today. It is none of `taken`."""
         routes = [(route.vendor, route.model) for route in sorted(offer.routes, key=attrgetter("order"))]
         marks = [mark_result(offer.model, route, item.params, item.files) for route in routes]
         wanted = [replace(mark, seed=None) if item.has_random_seed else mark for mark in marks if mark is not None]
