@@ -33,6 +33,8 @@ _OWN_FILE: Final = re.compile(
 )
 _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
 COUNT: Final = "n"
+REUSE: Final = "x-penstock-reuse"
+"""The header that has the field `reuse` of a generation request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,11 +96,13 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     number = order.number
     if number > 1 and COUNT in param_names(model):
         params, number = {**params, COUNT: number}, 1
-    body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    body: dict[str, Any] = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    if reuse := caller.request.headers.get(REUSE):
+        body.setdefault("reuse", reuse)
     try:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
+        raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
