@@ -170,9 +170,9 @@ def _sizes(names: Mapping[str, Any]) -> list[_Size]:
     if ratio_name is None:
         texts = map(str, choices_of(names.get(PIXELS_NAME, {})))
         return [
-            _Size(int(found[1]), int(found[2]), in_pixels=True, params={PIXELS_NAME: text})
+            _Size(int(match[1]), int(match[2]), in_pixels=True, params={PIXELS_NAME: text})
             for text in texts
-            if (found := _RATIO.fullmatch(text))
+            if (match := _RATIO.fullmatch(text))
         ]
     resolutions = choices_of(names.get(RESOLUTION, {}))
     found: list[_Size] = []
