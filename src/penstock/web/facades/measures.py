@@ -78,9 +78,8 @@ def takes_text(field: Mapping[str, Any]) -> bool:
 def takes_number(field: Mapping[str, Any]) -> bool:
     """Return whether a schema allows a number."""
     forms = [as_object(each) for name in ("anyOf", "oneOf") for each in field.get(name, ())]
-    kinds = field.get("type", ())
-    named = kinds if isinstance(kinds, list) else [kinds]
-    return any(kind in named for kind in ("number", "integer")) or any(map(takes_number, forms))
+    kinds: Any = field.get("type", ())
+    return any(kind == kinds or kind in kinds for kind in ("number", "integer")) or any(map(takes_number, forms))
 
 
 def spread_size(model: GenerationModel, size: Any, name: str = SIZE) -> dict[str, Any]:
@@ -115,7 +114,7 @@ def _read_size(size: Any, name: str) -> tuple[int, int]:
     if isinstance(size, str) and size in NAMED_SIZES:
         return NAMED_SIZES[size]
     sides = as_object(size)
-    text = f"{sides.get('width')}x{sides.get('height')}" if sides.keys() == {"width", "height"} else size
+    text = f"{sides.get('width')}x{sides.get('height')}" if set(sides) == {"width", "height"} else size
     found = _SIZE.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         also = "" if name == SIZE else f", one of {', '.join(NAMED_SIZES)}"

@@ -28,6 +28,7 @@ RESULT: Final = {
     "description": "`video`, `images`, `model_mesh`, `audio` or `transcript`, by the kind of the model",
 }
 CANCELED: Final = fields({"status": {"type": "string", "enum": ["CANCELLATION_REQUESTED", "ALREADY_COMPLETED"]}})
+UPLOADED: Final = fields({"file_url": TEXT})
 UPLOAD: Final = fields({"upload_url": TEXT, "file_url": TEXT})
 PROBLEM: Final = fields({"detail": ANYTHING}, {"message": TEXT, "error_type": TEXT, "error": OBJECT, "status": TEXT})
 
