@@ -30,6 +30,7 @@ from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Runn
 VEO = "google/veo-3.1-fast"
 KLING = "kwaivgi/kling-v2.1"
 FLUX, FLUX_2 = "black-forest-labs/flux-schnell", "black-forest-labs/flux-2-pro"
+BANANA = "google/nano-banana-2"
 PICTURE = "black-forest/flux"
 UPSCALER = "tools/upscaler"
 VERSION = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
@@ -89,6 +90,13 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "output_format": ("webp", "jpg", "png"),
         "seed": int,
     },
+    BANANA: {
+        "prompt": str,
+        "image_input": ["uri"],
+        "aspect_ratio": ("match_input_image", "1:1", "16:9", "3:2"),
+        "resolution": ("1K", "2K", "4K"),
+        "output_format": ("jpg", "png"),
+    },
     PICTURE: {"prompt": str, "steps": int, "seed": int},
     UPSCALER: {"image": "uri", "scale": int},
 }
@@ -98,6 +106,7 @@ REQUIRED = {
     KLING: {"prompt"},
     FLUX: {"prompt"},
     FLUX_2: {"prompt"},
+    BANANA: {"prompt"},
     PICTURE: {"prompt"},
     UPSCALER: {"image"},
 }
