@@ -16,7 +16,7 @@ from penstock.store.queries.files import asset_rows, storage_rows
 from penstock.web.api import models
 from penstock.web.auth import Caller, count_request, require_scope
 from penstock.web.facades import orders
-from penstock.web.facades.mcp import arguments, record, tools
+from penstock.web.facades.mcp import arguments, record, task_record, tools
 from penstock.web.facades.orders import MediaOrder
 from penstock.web.responses import request_id_of
 
@@ -35,7 +35,10 @@ class AgentCall:
 
     caller: Caller
     takes_tasks: bool = False
-    """Whether the client can take a task for an answer."""
+    """Whether the client can take a task of 2026-07-28 for an answer."""
+    wants_task: bool = False
+    """Whether the answer must be a task of 2025-11-25: for `created`."""
+    created: Job | None = None
     wait_seconds: float = 0.0
     """Seconds to wait for `job`."""
     job: Job | None = None
@@ -72,7 +75,8 @@ class AgentCall:
         offers = tools.offers_of(gateway.offers, self.caller.key)
         kinds = sorted({offer.kind for offer in offers})
         if given.kind is not None and given.kind not in kinds:
-            raise InvalidRequest(f"kind: there is no model of this kind; there are: {', '.join(kinds)}.", param="kind")
+            there = ", ".join(kinds) or "none that this key may use"
+            raise InvalidRequest(f"kind: there is no model of this kind; there are: {there}.", param="kind")
         found = [
             {name: described[name] for name in ("id", "kind", "title", "price", "typical_seconds", "example")}
             | {"tool": tools.tool_of(offer.kind)}
@@ -125,11 +129,14 @@ class AgentCall:
 
     async def _report(self, job: Job, wait_seconds: float) -> dict[str, Any]:
         """Return the result for a job as it is now, and note that it may be waited for."""
+        if self.wants_task:
+            self.created = job
+            return record.succeed({"job_id": job.id})
         if not job.done:
             self.job, self.wait_seconds = job, wait_seconds
             if self.takes_tasks and wait_seconds:
                 now = self.caller.gateway.clock()
-                return {"resultType": "task", **record.describe_task(job, now)}
+                return {"resultType": "task", **task_record.describe_task(job, now)}
         return await self.finish(job)
 
     async def finish(self, job: Job) -> dict[str, Any]:
