@@ -100,6 +100,19 @@ test("an abandoned call leaves its job", () =>
     await client.callTool({ name: "cancel", arguments: { job_id: again.structuredContent.job_id } });
   }));
 
+test("outputs are resources", () =>
+  withClient(async (client) => {
+    const { structuredContent: job, content } = await client.callTool(draw());
+    const { resources } = await client.listResources();
+    const { resourceTemplates } = await client.listResourceTemplates();
+    assert.equal(resources[0].uri, resourceTemplates[0].uriTemplate.replace("{job_id}", job.job_id).replace("{output}", 0));
+    for (const { uri } of [resources[0], content[1]]) {
+      const [read] = (await client.readResource({ uri })).contents;
+      assert.equal(Buffer.from(read.blob, "base64").length, content[1].size);
+    }
+    await assert.rejects(client.readResource({ uri: "penstock://jobs/job_unknown/outputs/0" }), /-32002/);
+  }));
+
 test("a task is followed to its result", () =>
   withClient(async (client) => {
     await client.listTools(); // which tools make tasks

@@ -10,7 +10,14 @@ from penstock.domain.files import FileKind, StoredAsset
 from penstock.domain.ids import timestamp
 from penstock.domain.job_errors import FileUnreadable
 from penstock.domain.jobs import Job
-from penstock.errors import InvalidRequest, JobNotFinished, ModelNotAllowed, PenstockError
+from penstock.errors import (
+    ConcurrencyLimited,
+    InvalidRequest,
+    JobNotFinished,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.files.inputs import FILE_KINDS, decode_inline
 from penstock.store.queries.files import asset_rows, storage_rows
 from penstock.web.api import models
@@ -179,7 +186,16 @@ class AgentCall:
         asset = await gateway.database.look(asset_rows.get, asset_id, self.caller.account_id, gateway.clock())
         if asset.content_type.startswith(TEXTS) and asset.bytes <= MAX_TEXT_BYTES:
             return {"type": "text", "text": await self._read_text(asset)}
-        picture = await gateway.previews.make(asset)
+        if not asset.content_type.startswith("image/"):
+            return None
+        try:  # its memory counts for the caller, as many calls may want one at once
+            hold = await gateway.body_memory.take(self.caller.account_id, asset.bytes)
+        except (ConcurrencyLimited, Overloaded):
+            return None
+        try:
+            picture = await gateway.previews.make(asset)
+        finally:
+            hold.release()
         return None if picture is None else {"type": "image", "data": picture, "mimeType": "image/jpeg"}
 
     async def _read_text(self, asset: StoredAsset) -> str:

@@ -27,7 +27,7 @@ from mcp_types import version as versions
 from penstock import __version__
 from penstock.catalog.params import as_object
 from penstock.web.auth import Caller
-from penstock.web.facades.mcp import record, tasks
+from penstock.web.facades.mcp import record, resources, tasks
 from penstock.web.facades.mcp.calls import AgentCall, UnknownTool
 from penstock.web.facades.mcp.context import Context, call_of
 from penstock.web.facades.mcp.record import RefusedMessage
@@ -185,6 +185,7 @@ def _make_server() -> Server[Any]:
     server.add_request_handler("tools/list", mcp_types.PaginatedRequestParams, _list_tools)
     server.add_request_handler("tools/call", mcp_types.CallToolRequestParams, _call_tool)
     tasks.add_handlers(server)
+    resources.add_handlers(server)
     return server
 
 
