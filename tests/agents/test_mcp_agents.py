@@ -20,6 +20,8 @@ type = "sim"
 id = "{mcp_scripts.IMAGE}"
 vendor = "sim"
 """
+WAIT = "required = true\nstartup_timeout_sec = 200\n"
+"""Codex asks the model without the tools of a server that is still starting, unless it is required."""
 claude_code = mcp_scripts.Painter("ReadMcpResourceTool", agent_scripts.bash)
 codex = mcp_scripts.Painter("read_mcp_resource", agent_scripts.shell)
 
@@ -57,6 +59,6 @@ async def test_codex_draws(workplace: Workplace, start: Start, transport: str) -
         over_http = f'url = "{gateway.url}/mcp"\nbearer_token_env_var = "GATEWAY_API_KEY"\n'
         environment = f'PENSTOCK_BASE_URL = "{gateway.url}", PENSTOCK_API_KEY = "{gateway.key}"'
         by_command = f'command = {json.dumps(PENSTOCK)}\nargs = ["mcp"]\nenv = {{{environment}}}\n'
-        servers = "[mcp_servers.penstock]\n" + (over_http if transport == "http" else by_command)
+        servers = f"[mcp_servers.penstock]\n{WAIT}" + (over_http if transport == "http" else by_command)
         run = await workplace.codex(gateway.url, gateway.key, "coder", mcp_scripts.PROMPT, servers)
         await check_picture(run, workplace, gateway)
