@@ -153,16 +153,22 @@ async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     address = url[len(own) :].partition("?")[0]
     if file := _OWN_FILE.fullmatch(address):
         return {"file_token": next(filter(None, file.groups()))}
-    if (asset := _OWN_ASSET.fullmatch(address)) is None:
-        return None
-    gateway = caller.gateway
     try:
-        row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
-        job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
+        found = await find_output(caller, address)
     except (AssetNotFound, AssetExpired):
         return None  # fetching it says what is wrong
+    return None if found is None else {"job": found[0].id, "output": found[1]}
+
+
+async def find_output(caller: Caller, address: str) -> tuple[Job, int] | None:
+    """Return the caller's job and the number of its output at this path of ours, or None for another path."""
+    if (asset := _OWN_ASSET.fullmatch(address.partition("?")[0])) is None:
+        return None
+    gateway = caller.gateway
+    row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
+    job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
     number = next((place for place, output in enumerate(job.outputs) if output.id == row.id), None)
-    return None if number is None else {"job": job.id, "output": number}
+    return None if number is None else (job, number)
 
 
 async def find(caller: Caller, job_id: str) -> Job:
