@@ -13,16 +13,25 @@ from penstock.catalog.file_input import with_file
 from penstock.catalog.model import GenerationModel
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
-from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
+from penstock.errors import (
+    AssetExpired,
+    AssetNotFound,
+    Detail,
+    Gone,
+    InvalidRequest,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
-from penstock.jobs.request import Decoded
+from penstock.jobs.request import Decoded, refuse
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
-from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
+from penstock.web.facades.neutral import Given, in_callers_terms, param_names, to_params
 from penstock.web.responses import request_id_of
 from penstock.web.server.asgi import CYCLE
 
@@ -91,7 +100,7 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
     model = gateway.offers.get(order.model, caller.key.allows_model).model
-    given = to_params(model, order.given)
+    given = _read_inputs(model, order)
     params = await _name_own_files(caller, model, given.params)
     number = order.number
     if number > 1 and COUNT in param_names(model):
@@ -103,6 +112,16 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
         raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
+
+
+def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
+    """Return the model's params. Raise with the place of a wrong input, where the protocol tells places."""
+    try:
+        return to_params(model, order.given)
+    except InvalidRequest as error:
+        if not order.dialect or error.param is None:
+            raise
+        raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
