@@ -151,6 +151,14 @@ GPT: Mapping[str, Callable[[Any], bool]] = {
 }
 GPT_EDIT = {**GPT, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 16}
 BANANA_EDIT = {**BANANA, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 14}
+GPT: Mapping[str, Callable[[Any], bool]] = {
+    **{name: SEVERAL[name] for name in ("prompt", "num_images")},
+    "image_size": FLUX["image_size"],
+    "quality": one_of("auto", "low", "medium", "high"),
+    "background": one_of("auto", "opaque", "transparent"),
+    "output_format": one_of("jpeg", "png", "webp"),
+}
+GPT_EDIT = {**GPT, "image_urls": BANANA_EDIT["image_urls"], "mask_url": is_text}
 MODELS = {
     "tripo3d/h3.1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),

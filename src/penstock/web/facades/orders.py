@@ -13,16 +13,25 @@ from penstock.catalog.file_input import with_file
 from penstock.catalog.model import GenerationModel
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
-from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
+from penstock.errors import (
+    AssetExpired,
+    AssetNotFound,
+    Detail,
+    Gone,
+    InvalidRequest,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
-from penstock.jobs.request import Decoded
+from penstock.jobs.request import Decoded, refuse
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
-from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
+from penstock.web.facades.neutral import Given, in_callers_terms, param_names, to_params
 from penstock.web.responses import request_id_of
 from penstock.web.server.asgi import CYCLE
 
@@ -33,6 +42,8 @@ _OWN_FILE: Final = re.compile(
 )
 _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
 COUNT: Final = "n"
+REUSE: Final = "x-penstock-reuse"
+"""The header that has the field `reuse` of a generation request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +101,17 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
     offer = gateway.offers.get(order.model, caller.key.allows_model)
     model = offer.model
-    given = to_params(model, order.given)
+    given = _read_inputs(model, order)
     params = await _name_own_files(caller, model, given.params)
     most = gateway.offers.most_results(offer) if order.number > 1 else None
     inputs = [{"params": each} for each in _spread(model, params, order.number, most)]
-    body = {"model": model.id, "input": inputs, **order.fields}
+    body: dict[str, Any] = {"model": model.id, "input": inputs, **order.fields}
+    if reuse := caller.request.headers.get(REUSE):
+        body.setdefault("reuse", reuse)
     try:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
+        raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
 
 
 def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
@@ -108,6 +121,16 @@ def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: i
     full, rest = divmod(number, most or number)
     counts = [most or number] * full + [rest] * bool(rest)
     return [{**params, COUNT: count} for count in counts]
+
+
+def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
+    """Return the model's params. Raise with the place of a wrong input, where the protocol tells places."""
+    try:
+        return to_params(model, order.given)
+    except InvalidRequest as error:
+        if not order.dialect or error.param is None:
+            raise
+        raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
@@ -149,16 +172,22 @@ async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     address = url[len(own) :].partition("?")[0]
     if file := _OWN_FILE.fullmatch(address):
         return {"file_token": next(filter(None, file.groups()))}
-    if (asset := _OWN_ASSET.fullmatch(address)) is None:
-        return None
-    gateway = caller.gateway
     try:
-        row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
-        job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
+        found = await find_output(caller, address)
     except (AssetNotFound, AssetExpired):
         return None  # fetching it says what is wrong
+    return None if found is None else {"job": found[0].id, "output": found[1]}
+
+
+async def find_output(caller: Caller, address: str) -> tuple[Job, int] | None:
+    """Return the caller's job and the number of its output at this path of ours, or None for another path."""
+    if (asset := _OWN_ASSET.fullmatch(address.partition("?")[0])) is None:
+        return None
+    gateway = caller.gateway
+    row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
+    job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
     number = next((place for place, output in enumerate(job.outputs) if output.id == row.id), None)
-    return None if number is None else {"job": job.id, "output": number}
+    return None if number is None else (job, number)
 
 
 async def find(caller: Caller, job_id: str) -> Job:

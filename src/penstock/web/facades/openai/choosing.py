@@ -8,11 +8,12 @@ from penstock.catalog.params import shorten
 from penstock.domain.files import FileKind
 from penstock.errors import InvalidRequest, ModelNotAllowed
 from penstock.web.auth import Caller
-from penstock.web.facades.measures import DURATION_NAMES, RATIO_NAMES, SECONDS, SIZE, required_of
+from penstock.web.facades.measures import DURATION_NAMES, PIXELS_NAME, RATIO_NAMES, SECONDS, SIZE, required_of
 from penstock.web.facades.neutral import find_param, param_names, takes_anything
 
 MAX_SHOWN: Final = 20
 PROMPT: Final = "prompt"
+SHAPE_NAMES: Final = (*RATIO_NAMES, PIXELS_NAME)
 USUAL: Final = {SECONDS: "4", SIZE: "720x1280"}
 """OpenAI's own length and size of a film."""
 PATHS: Final[Mapping[str, str]] = {"image": "/v1/images/generations", "video": "/v1/videos"}
@@ -120,7 +121,7 @@ def usual_measures(model: GenerationModel, given: Mapping[str, Any]) -> dict[str
     """Return OpenAI's own defaults for the length and the size that a model requires and the request leaves out."""
     known = param_names(model)
     absent = required_of(model.params) - {find_param(name, known) for name in given}
-    if SIZE in given:
-        absent -= {*RATIO_NAMES}
-    usual = {SECONDS: DURATION_NAMES, SIZE: RATIO_NAMES}
+    if not given.keys().isdisjoint({SIZE, *RATIO_NAMES}):
+        absent -= {*SHAPE_NAMES}
+    usual = {SECONDS: DURATION_NAMES, SIZE: SHAPE_NAMES}
     return {name: USUAL[name] for name, params in usual.items() if not absent.isdisjoint(params)}

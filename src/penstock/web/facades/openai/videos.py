@@ -21,6 +21,7 @@ from penstock.storage.assets import CACHED
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.web.api.assets import PRESIGNED_SECONDS, answer_asset
+from penstock.web.api.generations import describe_receipt
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.forms import FileField, ReceivedForm, is_form, read_texts, received_form
@@ -221,10 +222,7 @@ async def _find(caller: Caller, video_id: str) -> Job:
 
 
 def _created(caller: Caller, receipt: Receipt, limits: Mapping[str, str]) -> Response:
-    headers = dict(limits)
-    headers |= {"Idempotency-Replayed": "true"} if receipt.replayed else {}
-    headers |= {"Duplicate-Suppressed": "true"} if receipt.suppressed else {}
-    return _answer(caller, first(receipt), headers)
+    return _answer(caller, first(receipt), {**limits, **describe_receipt(receipt)})
 
 
 def _answer(caller: Caller, job: Job, headers: Mapping[str, str]) -> Response:
