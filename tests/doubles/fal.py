@@ -141,6 +141,15 @@ BANANA: Mapping[str, Callable[[Any], bool]] = {
     "resolution": one_of("0.5K", "1K", "2K", "4K"),
     "output_format": one_of("jpeg", "png", "webp"),
 }
+GPT: Mapping[str, Callable[[Any], bool]] = {
+    "prompt": is_text,
+    "num_images": SEVERAL["num_images"],
+    "image_size": FLUX["image_size"],
+    "quality": one_of("auto", "low", "medium", "high"),
+    "background": one_of("auto", "opaque", "transparent"),
+    "output_format": one_of("jpeg", "png", "webp"),
+}
+GPT_EDIT = {**GPT, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 16}
 BANANA_EDIT = {**BANANA, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 14}
 GPT: Mapping[str, Callable[[Any], bool]] = {
     **{name: SEVERAL[name] for name in ("prompt", "num_images")},

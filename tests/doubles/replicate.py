@@ -231,7 +231,7 @@ class ReplicateDouble(MediaDouble):
             short = SHORT[given.get("resolution", "1080p")]
             size = (short * 16 // 9, short) if given.get("aspect_ratio", "16:9") == "16:9" else (short, short * 16 // 9)
             wish = Wish("video", *size, given.get("duration", 8))
-        elif model in (FLUX, FLUX_2):
+        elif model in (FLUX, FLUX_2, BANANA):
             picture_type = given.get("output_format", "webp").replace("jpg", "jpeg")
             wish = Wish("image", given.get("width", 512), given.get("height", 512), picture_type=picture_type)
         elif model == KLING:
@@ -353,7 +353,7 @@ class ReplicateDouble(MediaDouble):
     def _output(self, order: Placed) -> Any:
         if (count := order.body["input"].get("num_outputs", 1)) > 1:
             return [self.host.link(order, f"out-{number}.png") for number in range(count)]
-        if order.body["model"] == FLUX_2:  # a single address, not a list
+        if order.body["model"] in (FLUX_2, BANANA):  # a single address, not a list
             return self.host.link(order, "out.png")
         name = "tmp.mp4" if order.wish.kind == "video" else "out-0.png"
         url = self.host.link(order, name)

@@ -30,6 +30,8 @@ NAMED_SIZES: Final[Mapping[str, tuple[int, int]]] = {
 AS_INPUT: Final = frozenset({"auto", "adaptive", "match_input_image"})
 """Values of a ratio or size that leave the choice to the model, as absence does."""
 SPELLINGS: Final[Mapping[str, str]] = {"jpg": "jpeg", "jpeg": "jpg"}
+IMAGE_SIZE: Final = "image_size"
+"""The param of many models at fal: a word, or an object with width and height."""
 LONG_SIDES: Final = {"512": 512, "1K": 1024, "2K": 2048, "4K": 4096}
 """Resolutions of pictures: pixels of the long side."""
 SHORT_SIDES: Final = {"4k": 2160, "2k": 1440}
@@ -92,11 +94,9 @@ def spread_size(model: GenerationModel, size: Any, name: str = SIZE) -> dict[str
         return {}
     width, height = _read_size(size, name)
     is_named = isinstance(size, str) and size in NAMED_SIZES
-    if "width" in names and "height" in names:
-        return {"width": width, "height": height}
+    if free := _name_pixels(names, width, height, is_text=name != SIZE and not is_named):
+        return free
     sizes = _sizes(names)
-    if name != SIZE and SIZE in names and not is_named:
-        return {SIZE: f"{width}x{height}"}
     if not sizes:
         raise InvalidRequest(f"`{model.id}` does not take `{name}`.", code="unknown_param", param=name)
     near = min(sizes, key=lambda each: each.distance(width, height))
@@ -107,6 +107,15 @@ def spread_size(model: GenerationModel, size: Any, name: str = SIZE) -> dict[str
     if near.distance(width, height) > TOLERANCE:
         raise InvalidRequest(f"`{model.id}` has no `{name}` {width}x{height}. It has {_list(sizes)}.", param=name)
     return dict(near.params)
+
+
+def _name_pixels(names: Mapping[str, Any], width: int, height: int, *, is_text: bool) -> dict[str, Any]:
+    """Return the params of a model that takes any width and height; none if it has sizes of its own."""
+    if "width" in names and "height" in names:
+        return {"width": width, "height": height}
+    if IMAGE_SIZE in names:
+        return {IMAGE_SIZE: {"width": width, "height": height}}
+    return {SIZE: f"{width}x{height}"} if is_text and SIZE in names else {}
 
 
 def _read_size(size: Any, name: str) -> tuple[int, int]:
@@ -259,6 +268,9 @@ def sizes_of(params: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(size, str) and _SIZE.fullmatch(size):
         yield size
     ratio = next((found for name in RATIO_NAMES if (found := _RATIO.fullmatch(str(params.get(name, ""))))), None)
+    pixels_of = _RATIO.fullmatch(str(params.get(PIXELS_NAME, "")))
+    if pixels_of:
+        yield f"{pixels_of[1]}x{pixels_of[2]}"
     resolution = params.get(RESOLUTION)
     if ratio and isinstance(resolution, str) and (pixels := _pixels(int(ratio[1]), int(ratio[2]), resolution)):
         yield f"{pixels[0]}x{pixels[1]}"

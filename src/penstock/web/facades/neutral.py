@@ -34,7 +34,7 @@ LENGTH: Final = ("duration", "durationSeconds")
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "prompt": ("text", "promptText"),
     "text": ("prompt", "promptText"),
-    "input": ("text", "prompt"),
+    "input": ("text", "prompt", "promptText"),
     "negative_prompt": ("negativePrompt",),
     "seed": ("model_seed",),
     "duration": ("durationSeconds",),
@@ -43,6 +43,7 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "duration_seconds": LENGTH,
     "video_length": LENGTH,
     "aspect_ratio": ("aspectRatio",),
+    "generate_audio": ("generateAudio",),
     "num_outputs": ("n",),
     "num_images": ("n",),
     "number_of_images": ("n",),
@@ -112,17 +113,22 @@ def param_names(model: GenerationModel) -> frozenset[str]:
     return frozenset(fields)
 
 
+def takes_anything(model: GenerationModel) -> bool:
+    """Return whether a model is declared without its params: any is passed on, and the vendor validates."""
+    return isinstance(model.params, SchemaParams) and model.params.is_open
+
+
 def to_params(model: GenerationModel, given: Mapping[str, Any]) -> Given:
     """Return the params that neutral inputs mean. Names that the model does not know are kept, to be refused."""
     known, slots = param_names(model), {slot.name: slot for slot in model.files}
-    found = Given()
+    found, is_open = Given(), takes_anything(model)
     if not given.keys().isdisjoint(SHAPES) and PIXELS_NAME in known and known.isdisjoint(SHAPES):
         given = _put_shape(found, model, given)
     for name, value in given.items():
         target = find_param(name, known)
-        if value is None or (name in COUNTS and target not in known and value == 1):
+        if value is None or (name in COUNTS and target not in known and value == 1 and not is_open):
             continue
-        if name in SIZES and name not in known:
+        if name in SIZES and name not in known and not is_open:
             for param, own in spread_size(model, value, name).items():
                 _put(found, param, name, own)
             continue

@@ -56,7 +56,7 @@ class MediaOrder:
     sent: Any
     """What was sent, as plain values: two orders with equal ones are the same, if the second is a retry."""
     number: int = 1
-    """How many results: the model's `n`, where it has one, else as many jobs."""
+    """How many results: the model's `n`, as far as its vendors make several at once, else as many jobs."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
@@ -99,13 +99,13 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
-    model = gateway.offers.get(order.model, caller.key.allows_model).model
+    offer = gateway.offers.get(order.model, caller.key.allows_model)
+    model = offer.model
     given = _read_inputs(model, order)
     params = await _name_own_files(caller, model, given.params)
-    number = order.number
-    if number > 1 and COUNT in param_names(model):
-        params, number = {**params, COUNT: number}, 1
-    body: dict[str, Any] = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    most = gateway.offers.most_results(offer) if order.number > 1 else None
+    inputs = [{"params": each} for each in _spread(model, params, order.number, most)]
+    body: dict[str, Any] = {"model": model.id, "input": inputs, **order.fields}
     if reuse := caller.request.headers.get(REUSE):
         body.setdefault("reuse", reuse)
     try:
@@ -122,6 +122,15 @@ def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
         if not order.dialect or error.param is None:
             raise
         raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
+
+
+def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
+    """Return the params of each job that together make so many results, if one makes at most `most`."""
+    if number == 1 or COUNT not in param_names(model):
+        return [params] * number
+    full, rest = divmod(number, most or number)
+    counts = [most or number] * full + [rest] * bool(rest)
+    return [{**params, COUNT: count} for count in counts]
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
