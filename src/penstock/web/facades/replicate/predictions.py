@@ -41,6 +41,7 @@ from penstock.web.facades.replicate.shapes import (
     PredictionBody,
     page,
 )
+from penstock.web.facades.replicate.streams import with_stream
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json
 
@@ -127,8 +128,9 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
         order = replace(order, sent=sent, is_retry=repeats, retry_seconds=seconds)
     order = replace(order, fields={**order.fields, **read_cancel_after(request)})
     receipt = await orders.place(caller, order)
+    streams = wanted.stream is True
     del wanted, sent, order  # the caller may wait for long
-    return await _answer(caller, receipt, seconds, limits)
+    return await _answer(caller, receipt, seconds, limits, streams=streams)
 
 
 def read_order(body: Mapping[str, Any]) -> PredictionBody:
@@ -158,7 +160,9 @@ def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
     )
 
 
-async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
+async def _answer(
+    caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str], *, streams: bool
+) -> Response:
     job, headers = orders.first(receipt), {**limits, **describe_receipt(receipt)}
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
@@ -167,6 +171,8 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
         except CallerLeft:
             return Response(status_code=499)  # nobody reads it
     prediction = await _write(caller, job)
+    if streams:
+        prediction = with_stream(caller, prediction)
     return Json(prediction if job.done else not_done_yet(prediction), 201, headers)
 
 
