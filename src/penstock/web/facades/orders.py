@@ -114,6 +114,15 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
         raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
 
 
+def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
+    """Return the params of each job that together make so many results, if one makes at most `most`."""
+    if number == 1 or COUNT not in param_names(model):
+        return [params] * number
+    full, rest = divmod(number, most or number)
+    counts = [most or number] * full + [rest] * bool(rest)
+    return [{**params, COUNT: count} for count in counts]
+
+
 def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
     """Return the model's params. Raise with the place of a wrong input, where the protocol tells places."""
     try:
@@ -122,15 +131,6 @@ def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
         if not order.dialect or error.param is None:
             raise
         raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
-
-
-def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
-    """Return the params of each job that together make so many results, if one makes at most `most`."""
-    if number == 1 or COUNT not in param_names(model):
-        return [params] * number
-    full, rest = divmod(number, most or number)
-    counts = [most or number] * full + [rest] * bool(rest)
-    return [{**params, COUNT: count} for count in counts]
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
@@ -172,16 +172,22 @@ async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     address = url[len(own) :].partition("?")[0]
     if file := _OWN_FILE.fullmatch(address):
         return {"file_token": next(filter(None, file.groups()))}
-    if (asset := _OWN_ASSET.fullmatch(address)) is None:
-        return None
-    gateway = caller.gateway
     try:
-        row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
-        job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
+        found = await find_output(caller, address)
     except (AssetNotFound, AssetExpired):
         return None  # fetching it says what is wrong
+    return None if found is None else {"job": found[0].id, "output": found[1]}
+
+
+async def find_output(caller: Caller, address: str) -> tuple[Job, int] | None:
+    """Return the caller's job and the number of its output at this path of ours, or None for another path."""
+    if (asset := _OWN_ASSET.fullmatch(address.partition("?")[0])) is None:
+        return None
+    gateway = caller.gateway
+    row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
+    job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
     number = next((place for place, output in enumerate(job.outputs) if output.id == row.id), None)
-    return None if number is None else {"job": job.id, "output": number}
+    return None if number is None else (job, number)
 
 
 async def find(caller: Caller, job_id: str) -> Job:
