@@ -12,8 +12,10 @@ from penstock.errors import Detail
 from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.fal import OWNER
 from penstock.jobs.request import refuse
+from penstock.web.api.generations import describe_receipt
 from penstock.web.auth import Caller
 from penstock.web.facades import orders
+from penstock.web.facades.hints import leave_out
 from penstock.web.json_bodies import read_json
 
 REPEAT_SECONDS: Final = 15.0
@@ -39,18 +41,20 @@ class AppOrder:
     webhook: str | None = None
 
 
-async def place(caller: Caller, wanted: AppOrder) -> Receipt:
-    """Accept the job of an order, or return an earlier one."""
+async def place(caller: Caller, wanted: AppOrder) -> tuple[Receipt, dict[str, str]]:
+    """Accept the job of an order, or return that of the order that it repeats. Return headers of the answer, too."""
     request = caller.request
     given = (await read_json(request)).body if _has_body(request) else {}
     fields: dict[str, Any] = {**_read_timeout(request), **_read_lifecycle(request)}
     if wanted.webhook is not None:
         fields["webhook"] = {"url": wanted.webhook}
-    return await orders.place(
+    model = find_model(caller, wanted.app_id)
+    kept, headers = leave_out(caller, model, given)
+    receipt = await orders.place(
         caller,
         orders.MediaOrder(
-            model=find_model(caller, wanted.app_id),
-            given=given,
+            model=model,
+            given=kept,
             sent=[wanted.app_id, wanted.webhook, given],
             fields=fields,
             outer=OUTER,
@@ -59,6 +63,7 @@ async def place(caller: Caller, wanted: AppOrder) -> Receipt:
             retry_seconds=_repeat_seconds(caller),
         ),
     )
+    return receipt, {**describe_receipt(receipt), **headers}
 
 
 def _repeat_seconds(caller: Caller) -> float:

@@ -28,6 +28,7 @@ from penstock.web.api.jobs import read_cursor, write_cursor
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
+from penstock.web.facades.hints import leave_out
 from penstock.web.facades.holding import CallerLeft, HoldRule, hold, is_repeat
 from penstock.web.facades.replicate.inline import with_inline_film
 from penstock.web.facades.replicate.models import find_model, find_version
@@ -122,6 +123,8 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     limits = await count_request(caller)
     seconds = read_wait(request)
     order = _order(model, wanted, sent)
+    given, left_out = leave_out(caller, model, order.given)
+    order = replace(order, given=given)
     if seconds is not None and idempotency_key(request) is None:
         sent = [f"wait={seconds:g}", sent]  # only a held request can be seen to lose its answer
         repeats = await is_repeat(caller, sent, HoldRule(seconds, is_answered=True))
@@ -130,7 +133,7 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     receipt = await orders.place(caller, order)
     streams = wanted.stream is True
     del wanted, sent, order  # the caller may wait for long
-    return await _answer(caller, receipt, seconds, limits, streams=streams)
+    return await _answer(caller, receipt, seconds, {**limits, **left_out}, streams=streams)
 
 
 def read_order(body: Mapping[str, Any]) -> PredictionBody:
