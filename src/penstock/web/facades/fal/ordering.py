@@ -16,9 +16,10 @@ from penstock.web.api.generations import describe_receipt
 from penstock.web.auth import Caller
 from penstock.web.facades import orders
 from penstock.web.facades.hints import leave_out
+from penstock.web.facades.holding import REPEAT_SECONDS, HoldRule, is_repeat
 from penstock.web.json_bodies import read_json
 
-REPEAT_SECONDS: Final = 15.0
+EQUAL_SECONDS: Final = 15.0
 """Clients repeat an order whose answer was lost, without saying so: an equal one within this time is the same."""
 RECOVERY_SECONDS: Final = 600.0
 """The same, while clients of a process that has ended may still come back."""
@@ -39,6 +40,8 @@ class AppOrder:
 
     app_id: str
     webhook: str | None = None
+    held: HoldRule | None = None
+    """How the connection is held until the job is done, if it is."""
 
 
 async def place(caller: Caller, wanted: AppOrder) -> tuple[Receipt, dict[str, str]]:
@@ -50,17 +53,23 @@ async def place(caller: Caller, wanted: AppOrder) -> tuple[Receipt, dict[str, st
         fields["webhook"] = {"url": wanted.webhook}
     model = find_model(caller, wanted.app_id)
     kept, headers = leave_out(caller, model, given)
+    sent: Any = [wanted.app_id, wanted.webhook, given]
+    seconds = _repeat_seconds(caller)
+    if wanted.held is not None:
+        sent = ["run", *sent]
+        if await is_repeat(caller, sent, wanted.held):
+            seconds = REPEAT_SECONDS
     receipt = await orders.place(
         caller,
         orders.MediaOrder(
             model=model,
             given=kept,
-            sent=[wanted.app_id, wanted.webhook, given],
+            sent=sent,
             fields=fields,
             outer=OUTER,
             dialect="fal",
             is_retry=True,
-            retry_seconds=_repeat_seconds(caller),
+            retry_seconds=seconds,
         ),
     )
     return receipt, {**describe_receipt(receipt), **headers}
@@ -69,7 +78,7 @@ async def place(caller: Caller, wanted: AppOrder) -> tuple[Receipt, dict[str, st
 def _repeat_seconds(caller: Caller) -> float:
     gateway = caller.gateway
     is_fresh = gateway.clock() - gateway.started_at < FRESH_SECONDS
-    return RECOVERY_SECONDS if is_fresh else REPEAT_SECONDS
+    return RECOVERY_SECONDS if is_fresh else EQUAL_SECONDS
 
 
 def find_model(caller: Caller, app_id: str) -> str:
