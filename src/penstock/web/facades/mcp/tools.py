@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -34,14 +35,11 @@ class Tool:
 
     def describe(self, name: str) -> dict[str, Any]:
         """Return the definition as `tools/list` answers it."""
-        schema = self.arguments.model_json_schema()
-        schema.pop("description", None)
-        schema.pop("title", None)
         return {
             "name": name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": schema,
+            "inputSchema": msgspec.json.decode(_encode_schema(self.arguments)),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.reads_only,
@@ -49,6 +47,15 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+
+
+@lru_cache(64)
+def _encode_schema(kind: type[Params]) -> bytes:
+    """Return the JSON Schema of a tool's arguments. Making it takes milliseconds, so it is kept."""
+    schema = kind.model_json_schema()
+    schema.pop("description", None)
+    schema.pop("title", None)
+    return msgspec.json.encode(schema)
 
 
 TOOLS: Final[Mapping[str, Tool]] = {
