@@ -244,3 +244,11 @@ async def test_schemas_are_made_once(server: Server, monkeypatch: pytest.MonkeyP
         assert (await server.client.get("/api/v1/models")).status_code == 200
     async with connected(server.url, await server.new_key()) as client:  # which has kept no list of tools
         assert len((await client.list_tools()).tools) > len(TOOLS)
+
+
+async def test_more_open_jobs_than_allowed_are_refused(server: Server) -> None:
+    async with connected(server.url, await server.new_key(concurrent_jobs=1)) as client:
+        first = content(await draw(client, wait_seconds=0, latency=600))
+        text = refused(await draw(client, latency=600), "concurrency_limited")
+        assert "429" in text
+        await client.call_tool("cancel", {"job_id": first["job_id"]})

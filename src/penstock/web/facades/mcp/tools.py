@@ -18,7 +18,8 @@ MAX_SCHEMA_BYTES: Final = 12_000
 """Size of all schemas of a kind up to which its tool has them. Larger ones would fill an agent's context."""
 NEUTRAL: Final = (
     "Params of the model. Names that many services use are taken, too: `prompt`, `image` (an https or `data:` URL, "
-    "a `file_…` token, or a `job_…` whose output is the image), `duration`, `aspect_ratio`, `resolution`, `seed`."
+    "a `file_…` token, a `job_…` whose output is the image, or the `penstock://` URI of an output), `duration`, "
+    "`aspect_ratio`, `resolution`, `seed`."
 )
 WHAT: Final = {"3d": "3D models", "image": "images", "video": "videos", "audio": "sound", "text": "text"}
 
