@@ -815,6 +815,11 @@ export interface components {
             lineage: string;
             /** Replaced By */
             replaced_by: string | null;
+            /**
+             * Reuse
+             * @description exact: its generations reuse kept results by default
+             */
+            reuse: "exact" | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -1036,6 +1041,11 @@ export interface components {
             lineage: string;
             /** Replaced By */
             replaced_by: string | null;
+            /**
+             * Reuse
+             * @description exact: its generations reuse kept results by default
+             */
+            reuse: "exact" | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -2143,6 +2153,11 @@ export interface components {
              */
             is_fan_out: boolean;
             on_error: components["schemas"]["OnError"];
+            /**
+             * Is Reused
+             * @description whether its jobs are earlier ones, whose results are used again
+             */
+            is_reused: boolean;
             /** Job Ids */
             job_ids: string[];
             /**
@@ -2950,6 +2965,12 @@ export interface components {
              */
             expires_in: number | null;
             /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
+            /**
              * Account
              * @description the account's id or name
              */
@@ -2957,7 +2978,7 @@ export interface components {
         };
         /**
          * KeyFields
-         * @description Name, permissions and end of a key.
+         * @description Name, permissions, end and defaults of a key.
          */
         KeyFields: {
             /**
@@ -2990,6 +3011,12 @@ export interface components {
              * @default null
              */
             expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
         };
         /**
          * KeyPatch
@@ -3034,6 +3061,12 @@ export interface components {
              * @default null
              */
             expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
             /**
              * @description the limits to change; null removes one
              * @default null
@@ -3192,6 +3225,11 @@ export interface components {
              */
             retention: number | "forever" | null;
             /**
+             * @description `exact`: get the kept result of an equal request of yours, free of charge; `off`: a new one; default: as the key
+             * @default null
+             */
+            reuse: components["schemas"]["Reuse"] | null;
+            /**
              * Dry Run
              * @description validate and price, but create nothing
              * @default null
@@ -3344,6 +3382,12 @@ export interface components {
              */
             reason: string;
         };
+        /**
+         * Reuse
+         * @description Whether a generation may be answered with the kept result of an equal request.
+         * @enum {string}
+         */
+        Reuse: "exact" | "off";
         /**
          * RotateBody
          * @description Options for the rotation of a key.

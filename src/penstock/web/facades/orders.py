@@ -13,16 +13,25 @@ from penstock.catalog.file_input import with_file
 from penstock.catalog.model import GenerationModel
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
-from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
+from penstock.errors import (
+    AssetExpired,
+    AssetNotFound,
+    Detail,
+    Gone,
+    InvalidRequest,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
-from penstock.jobs.request import Decoded
+from penstock.jobs.request import Decoded, refuse
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
-from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
+from penstock.web.facades.neutral import Given, in_callers_terms, param_names, to_params
 from penstock.web.responses import request_id_of
 from penstock.web.server.asgi import CYCLE
 
@@ -35,6 +44,8 @@ _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
 OUTPUT_URI: Final = re.compile(r"penstock://jobs/(job_\w{1,60})/outputs/(\d{1,4})", re.ASCII)
 """An output as agents name it, see `resources/list` of MCP."""
 COUNT: Final = "n"
+REUSE: Final = "x-penstock-reuse"
+"""The header that has the field `reuse` of a generation request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +58,7 @@ class MediaOrder:
     sent: Any
     """What was sent, as plain values: two orders with equal ones are the same, if the second is a retry."""
     number: int = 1
-    """How many results: the model's `n`, where it has one, else as many jobs."""
+    """How many results: the model's `n`, as far as its vendors make several at once, else as many jobs."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
@@ -90,17 +101,38 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
-    model = gateway.offers.get(order.model, caller.key.allows_model).model
-    given = to_params(model, order.given)
+    offer = gateway.offers.get(order.model, caller.key.allows_model)
+    model = offer.model
+    given = _read_inputs(model, order)
     params = await _name_own_files(caller, model, given.params)
-    number = order.number
-    if number > 1 and COUNT in param_names(model):
-        params, number = {**params, COUNT: number}, 1
-    body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    most = gateway.offers.most_results(offer) if order.number > 1 else None
+    inputs = [{"params": each} for each in _spread(model, params, order.number, most)]
+    body: dict[str, Any] = {"model": model.id, "input": inputs, **order.fields}
+    if reuse := caller.request.headers.get(REUSE):
+        body.setdefault("reuse", reuse)
     try:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
+        raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
+
+
+def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
+    """Return the params of each job that together make so many results, if one makes at most `most`."""
+    if number == 1 or COUNT not in param_names(model):
+        return [params] * number
+    full, rest = divmod(number, most or number)
+    counts = [most or number] * full + [rest] * bool(rest)
+    return [{**params, COUNT: count} for count in counts]
+
+
+def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
+    """Return the model's params. Raise with the place of a wrong input, where the protocol tells places."""
+    try:
+        return to_params(model, order.given)
+    except InvalidRequest as error:
+        if not order.dialect or error.param is None:
+            raise
+        raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:

@@ -7,6 +7,9 @@ import msgspec
 from penstock.chat.doors import find_door
 from penstock.errors import PenstockError
 
+MAX_LINES: Final = 10
+"""Problems that are shown in a text."""
+
 
 class ErrorShape(Protocol):
     """Writes errors as the clients of one protocol read them."""
@@ -33,7 +36,7 @@ class ProblemShape:
             "type": "about:blank",
             "title": error.code.replace("_", " ") or "error",
             "status": status,
-            "detail": error.message,
+            "detail": _write_detail(error),
             "instance": None if request_id is None else f"urn:penstock:request:{request_id}",
             "code": error.code,
             "param": error.param,
@@ -48,8 +51,20 @@ class ProblemShape:
         return []
 
 
+def _write_detail(error: PenstockError) -> str:
+    """Return the message. Of several problems each has a line, as a client shows nothing else."""
+    if len(error.details) < 2:
+        return error.message
+    lines = [f"{detail.loc}: {detail.message}" for detail in error.details[:MAX_LINES]]
+    more = len(error.details) - len(lines)
+    return "\n".join([*lines, f"(and {more} more)"] if more else lines)
+
+
 class FalShape:
-    """`detail`, which the clients of fal read, with our own fields beside it."""
+    """`detail`, which the clients of fal read, with our own fields beside it.
+
+    The client for JavaScript shows `message` as the text of its error.
+    """
 
     def write_error(self, error: PenstockError, request_id: str | None) -> tuple[int, bytes]:
         """Return the status and the body. Invalid fields are a list with 422, other errors a text."""
@@ -58,7 +73,7 @@ class FalShape:
         if error.details and status == 400:
             status = 422
             detail = [{"loc": ["body", *d.loc.split(".")], "msg": d.message, "type": d.code} for d in error.details]
-        body = {"detail": detail, "error_type": error.code, "error": error.body(request_id)}
+        body = {"detail": detail, "message": error.message, "error_type": error.code, "error": error.body(request_id)}
         return status, msgspec.json.encode(body)
 
     def headers(self, request_id: str) -> list[tuple[bytes, bytes]]:

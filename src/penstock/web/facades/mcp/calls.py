@@ -50,6 +50,8 @@ class AgentCall:
     """Seconds to wait for `job`."""
     job: Job | None = None
     """The open job that the answer is about."""
+    reused: bool = False
+    """Whether the answer is about the kept result of an equal request."""
 
     async def answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """Return the result of the tool. Refusals are results, too, so that agents read them."""
@@ -120,11 +122,13 @@ class AgentCall:
             model=given.model,
             given=params,
             sent=[given.model, params],
+            fields={} if given.reuse is None else {"reuse": given.reuse},
             prefix="params.",
             idempotency_key=given.idempotency_key,
         )
-        job = orders.first(await orders.place(self.caller, order))
-        return await self._report(job, given.wait_seconds)
+        receipt = await orders.place(self.caller, order)
+        self.reused = receipt.reused
+        return await self._report(orders.first(receipt), given.wait_seconds)
 
     def _check_kind(self, model: str, kind: str) -> None:
         offer = self.caller.gateway.offers.by_model.get(model)
@@ -151,7 +155,8 @@ class AgentCall:
         picture = next((asset for asset in job.outputs if asset.content_type.startswith("image/")), None)
         text = next((asset for asset in job.outputs if asset.content_type.startswith(TEXTS)), None)
         shown = [await self._show(asset.id) for asset in (picture, text) if asset is not None]
-        return record.finish(job, self.caller.scribe, [each for each in shown if each is not None])
+        previews = [each for each in shown if each is not None]
+        return record.finish(job, self.caller.scribe, previews, reused=self.reused)
 
     # -- jobs
 

@@ -77,10 +77,12 @@ def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
     return fail(text, {"error": body})
 
 
-def finish(job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]]) -> dict[str, Any]:
+def finish(
+    job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]], *, reused: bool = False
+) -> dict[str, Any]:
     """Return the result of a tool that generates: an error if the job did not succeed."""
     record = scribe.job(job)
-    structured = describe_job(job, record)
+    structured = describe_job(job, record) | ({"reused": True} if reused else {})
     if not job.done or job.state is State.SUCCEEDED:
         return succeed(structured, *(link(job, output) for output in record["outputs"]), *previews)
     error = job.error or {"message": "The job was canceled. Nothing is charged.", "code": "canceled"}
