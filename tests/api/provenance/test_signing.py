@@ -79,7 +79,14 @@ async def test_a_model_says_so_inside_and_has_a_signed_sidecar(server):
     assert content == {"sha256": output["sha256"], "generation": inside}
     assert (inside["job_id"], inside["seed"]) == (job["id"], 7)
     assert leaf == server.gateway.credential.chain[0]
-    assert [each["provenance"] for each in job["outputs"] if each["role"] == "preview"] == [None]
+
+
+async def test_a_preview_is_signed_as_its_result_is(server):
+    job = await server.generate(MODEL, script={})
+    (preview,) = [each for each in job["outputs"] if each["role"] == "preview"]
+    assert preview["provenance"] == "c2pa"
+    manifest = read_manifest(server, preview["content_type"], await download(server, preview))
+    assert assertion(manifest, "penstock.generation")["job_id"] == job["id"]
 
 
 async def test_a_result_too_large_for_a_manifest_gets_a_sidecar(server, monkeypatch):

@@ -31,7 +31,7 @@ from penstock.observability import metrics
 from penstock.provenance.credential import Credential
 from penstock.provenance.sidecar import make_sidecar
 from penstock.storage.assets import Assets, Landed, measure_file
-from penstock.vendor_api.generation import Kind, Output, Role
+from penstock.vendor_api.generation import Kind, Output
 
 SIGNABLE: Final = frozenset(("video/mp4", "image/png", "image/jpeg", "image/webp"))
 """Content types that get a manifest of their own."""
@@ -110,8 +110,7 @@ class ResultSigner:
         credential = self._credential()
         is_model = output.kind is Kind.MODEL
         is_beside = is_model or landed.bytes > MAX_EMBEDDED_BYTES
-        is_signable = output.role is Role.PRIMARY and (is_model or content_type in SIGNABLE)
-        if credential is None or not is_signable:
+        if credential is None or not (is_model or content_type in SIGNABLE):
             yield Signed(landed)
             return
         async with self._assets.beside(landed) as target:

@@ -44,7 +44,8 @@ async def answer_run(caller: Caller, app_id: str) -> Response:
         if caller.gateway.draining:
             raise Overloaded("The gateway is shutting down. The same order finds the job.", retry_after=2)
         detail = f"The request {job.id} is not done yet. Ask for it below /fal/queue."
-        return Json({"detail": detail, "error_type": "request_timeout"}, 504, {**named(job), **NO_RETRY})
-    response = write_answer(caller, job)
+        problem = {"detail": detail, "message": detail, "error_type": "request_timeout"}
+        return Json(problem, 504, {**named(job), **NO_RETRY})
+    response = await write_answer(caller, job)
     response.headers.update({**limits, **describe_receipt(receipt)})
     return response

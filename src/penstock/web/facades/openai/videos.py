@@ -34,6 +34,7 @@ from penstock.web.facades.openai.choosing import (
     split_hints,
     takes_films,
     takes_pictures,
+    usual_measures,
 )
 from penstock.web.facades.openai.video_record import STATES, describe, find_film, find_thumbnail
 from penstock.web.facades.orders import MediaOrder, cancel, find, first, place
@@ -169,7 +170,7 @@ async def _create(caller: Caller, body: Mapping[str, Any], sent: Any) -> Receipt
         makes_from_text,
     )
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
-    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent))
+    return await place(caller, MediaOrder(model=model.id, given={**usual_measures(model, given), **given}, sent=sent))
 
 
 async def _change(request: Request, mode: str) -> Response:
