@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -50,6 +51,8 @@ class Source:
     origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
     """The options and variables that override the file."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    secret_files: tuple[Path, ...] = ()
+    """The files beside the settings that secrets were read from."""
 
     def locate(self, path: KeyPath) -> str:
         """Return the place of a value, such as `penstock.toml:12 [server] port`, `PENSTOCK_SERVER_PORT` or `--port`."""

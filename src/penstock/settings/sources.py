@@ -44,7 +44,11 @@ def gather(
     reader = _SecretReader(environ, file.absolute().parent if text else Path.cwd(), source)
     values = map_texts(values, reader.resolve)
     problems = reader.problems + _check_variables(environ, OTHER_VARIABLES | variables.keys() | reader.variables)
-    return Gathered(values, replace(source, secrets=frozenset(reader.secrets)), tuple(problems))
+    return Gathered(
+        values,
+        replace(source, secrets=frozenset(reader.secrets), secret_files=tuple(sorted(reader.files))),
+        tuple(problems),
+    )
 
 
 # -- file, environment, command line
@@ -145,6 +149,7 @@ class _SecretReader:
     folder: Path
     source: Source
     secrets: set[str] = field(default_factory=set[str])
+    files: set[Path] = field(default_factory=set[Path])
     variables: set[str] = field(default_factory=set[str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
@@ -178,6 +183,7 @@ class _SecretReader:
             found = file.read_text("utf-8").strip()
         except (OSError, ValueError):
             found = ""
+        self.files.add(file)
         remedy = "Put the secret, and nothing else, into that file, or write env:NAME or the value itself."
         return self._keep(found, path, f"the file {file} is missing, unreadable or empty", remedy)
 
@@ -201,6 +207,7 @@ class _SecretReader:
             self.problems.append(Problem(self.source.locate(path), what, remedy))
         if path[-1] == "private_key" and found:
             self.secrets.add(found)
+            self.files.add(file)
         return found
 
     def _keep(self, found: str, path: KeyPath, what: str, remedy: str) -> str:
