@@ -3,18 +3,20 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.files import FileKind, StoredFile
+from penstock.domain.guardrails.contents import read_params
+from penstock.domain.guardrails.inquiry import Finding
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.jobs import Job, Parent
@@ -28,6 +30,7 @@ from penstock.errors import (
     ModelNotAllowed,
     PenstockError,
 )
+from penstock.guardrails.guardrails import Guardrails, Inspected
 from penstock.jobs.acceptance import Acceptance, AcceptanceWriter, Receipt, SubmittedRequest, find_earlier
 from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
@@ -41,6 +44,8 @@ from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.files import result_rows
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class Forecast:
     estimated: int | None
     duration: Duration | None
     budget_left: int | None
+    findings: Sequence[Finding] = ()
+    """Of the guardrails, for each input in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,8 @@ class ReadInput:
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     parents: tuple[Parent, ...] = ()
     awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+    findings: tuple[Finding, ...] = ()
+    """Of the guardrails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +119,7 @@ class Intake:
         history: History,
         backlog: Backlog,
         admission: Admission,
+        guardrails: Guardrails,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -119,6 +129,7 @@ class Intake:
         self._history = history
         self._backlog = backlog
         self._admission = admission
+        self._guardrails = guardrails
         self._clock = clock
         self._writer = AcceptanceWriter(database, clock)
         self._file_opener = FileOpener(database, inputs, lambda url: policy().check_url(url), clock)
@@ -128,7 +139,7 @@ class Intake:
         """Create all jobs of a request or none, or return the jobs of the earlier request that it repeats."""
         request, offer = self._read_request(submission)
         if request.dry_run:
-            return await self._forecast(request, offer, submission.key)
+            return await self._forecast(submission, request, offer)
         with self.alone(submission):
             return await self._accept(submission, request, offer)
 
@@ -169,7 +180,8 @@ class Intake:
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         slots = offer.model.files
         has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
-        if (has_files or request.reuse) and (found := await self.find_earlier_request(submission)):
+        is_looked_up = has_files or request.reuse or self.is_guarded
+        if is_looked_up and (found := await self.find_earlier_request(submission)):
             return found  # without opening any file
         try:
             self.refuse_overflow(submission.key.account_id, len(request.input))
@@ -178,6 +190,7 @@ class Intake:
             if not has_files and (found := await self.find_earlier_request(submission)):
                 return found  # a request that was accepted before is not refused now
             raise
+        inputs = await self.inspect(submission, offer, inputs)
         if request.reuse and (result := await self._find_result(offer, inputs[0], submission.key)):
             return Receipt(result.id, [result], reused=True, ignored=_list_ignored(request, result))
         accepted = self._make_jobs(submission, request, offer, inputs)
@@ -234,8 +247,10 @@ class Intake:
         policy = self._policy()
         self._backlog.refuse(account_id, more, of_account=policy.max_waiting, of_all=policy.max_waiting_total)
 
-    async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
+    async def _forecast(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Forecast:
+        key = submission.key
         inputs = await self._read_inputs(request, offer, key, store=False)
+        inputs = await self.inspect(submission, offer, inputs)
         params = [item.params for item in inputs]
         now = self._clock()
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
@@ -244,7 +259,8 @@ class Intake:
             await self._admission.give_back(key.payer.owners)
         standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
         left = min((standing.left for standing in standings), default=None)
-        return Forecast(request.model, params, estimated, self._history.typical(request.model), left)
+        findings = [finding for item in inputs for finding in item.findings]
+        return Forecast(request.model, params, estimated, self._history.typical(request.model), left, findings)
 
     # -- reading the inputs
 
@@ -329,6 +345,21 @@ class Intake:
         files = {**item.files, wanted.path: opened.file}
         return replace(item, params=params, files=files, data=data, parents=parents)
 
+    @property
+    def is_guarded(self) -> bool:
+        """Return whether any guardrail inspects generations."""
+        return self._guardrails.of_generation
+
+    async def inspect(
+        self, submission: SubmittedRequest, offer: Offer, inputs: Sequence[ReadInput], endpoint: str = "generation"
+    ) -> list[ReadInput]:
+        """Return the inputs with the findings of guardrails. Raise if a guardrail ends the request."""
+        if not self.is_guarded:
+            return list(inputs)
+        wanted = [_inspected(submission, offer, item, endpoint) for item in inputs]
+        found = await gather_all(map(self._guardrails.inspect, wanted))
+        return [replace(item, findings=findings) for item, findings in zip(inputs, found, strict=True)]
+
     # -- writing the jobs
 
     def _make_jobs(
@@ -391,6 +422,7 @@ class Intake:
             pipeline_id=terms.pipeline_id,
             step=step,
             awaits=item.awaits,
+            guardrails=tuple(finding.describe() for finding in item.findings),
             trace=traces.current(),
             sequence=1,
         )
@@ -399,6 +431,33 @@ class Intake:
         """Return the seconds for which a finished job is kept; None: forever."""
         retention = self._policy().retention if wanted is None else wanted
         return None if retention == "forever" or retention is None else float(retention)
+
+
+async def gather_all(wanted: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return all results in their order. Raise the first error, and leave nothing running behind."""
+    tasks = [asyncio.ensure_future(each) for each in wanted]
+    try:
+        return await asyncio.gather(*tasks)
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise
+
+
+def _inspected(submission: SubmittedRequest, offer: Offer, item: ReadInput, endpoint: str) -> Inspected:
+    """Return an input as guardrails see it."""
+    entries = {id(entry) for slot in offer.model.files for _, entry in slot.entries(item.params)}
+    content = read_params(item.params, item.files, entries, [*item.to_fetch, *item.awaits])
+    return Inspected(
+        kind="generation",
+        key=submission.key,
+        model=offer.id,
+        endpoint=endpoint,
+        request_id=submission.request_id,
+        size=content.characters,
+        read=lambda: content,
+    )
 
 
 def raise_all(details: list[Detail]) -> None:
