@@ -16,7 +16,7 @@ from penstock.settings.values import Duration, split
 MIN_SECRET_BYTES: Final = 16
 MAX_WORDS: Final = 10_000
 MAX_PATTERNS: Final = 100
-MAX_SECONDS: Final = 30.0
+MAX_SECONDS: Final = 60.0
 OF_HOOKS: Final = ("secret", "timeout_seconds", "on_failure")
 OF_RULES: Final = ("action", "reason")
 RequestKind = Literal["chat", "generation"]
