@@ -208,6 +208,16 @@ def test_a_walker_goes_the_way_it_faces_and_more_actors_fill_more_of_the_frame()
     assert columns(4, 24).sum() > columns(1, 24).sum()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_two_birds_are_seen_beside_each_other(seed: int):
+    def width(count: int) -> int:
+        empty = play(Script(place="open sea", camera=Camera.STILL, seed=seed), 24)[0].astype(np.int16)
+        full = play(Script(place="open sea", camera=Camera.STILL, seed=seed, cast=(Role("bird", count),)), 24)[0]
+        return int((np.abs(empty - full).max(axis=2) > 24).any(axis=0).sum())
+
+    assert width(2) > 1.4 * width(1)
+
+
 def test_day_is_brighter_than_night_and_a_tint_colours_the_sky():
     hours = (Time.DAY, Time.DUSK, Time.NIGHT)
     pictures = {time: play(Script(place="flower meadow", time=time), 24)[0] for time in hours}

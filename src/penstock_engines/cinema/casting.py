@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from penstock_engines.cinema.actors import Actor, Wardrobe
-from penstock_engines.cinema.grouping import Group, Wanted, arrange
+from penstock_engines.cinema.grouping import Group, Wanted, arrange, measure
 from penstock_engines.cinema.landscape.ridges import paint_hill
 from penstock_engines.cinema.landscape.terrain import make_line
 from penstock_engines.cinema.paint.brush import Colour, mix
@@ -194,13 +194,15 @@ def _cast_role(scene: Scene, role: Role, setting: Setting, spots: list[float]) -
     count = len(spots)
     flies = _is_aloft(subject, setting.surface)
     full = _fit(subject, view.half) * (1.0 if count < 3 else 0.72 if flies else 0.88)
+    apart = max(0.22, min(0.8 * measure(subject).width * full / view.half, 1.3 / count))
     wardrobe: Wardrobe | None = None
     cast: list[tuple[float, Actor]] = []
     for number, spot in enumerate(spots):
         nearness = 1 - number / (count - 1) if count > 1 else 0.62
         if subject.is_bust:
             nearness = 0.62
-        flock = spots[0] + 0.22 * (number - (count - 1) / 2) * (-1) ** number
+        place = number if number in (0, count - 1) else count - 1 - number  # no slanting line
+        flock = spots[0] + apart * (place - (count - 1) / 2)
         if flies:
             line = _sky_line(scene, subject, setting.surface, number, count)
             depth, height, order = 0.25, full * (0.7 + 0.3 * nearness), nearness - 1

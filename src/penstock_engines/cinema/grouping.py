@@ -13,7 +13,7 @@ from penstock_engines.cinema.script import Relation, Side
 from penstock_engines.cinema.subjects import Habitat, Look, Motion, Subject, draw_step
 
 MEASURED_PIXELS = 96
-MEMBERS_AT_MOST = 4
+MEMBERS_AT_MOST = 7
 """The largest number of one role's subjects in a group."""
 GAP = 0.08
 """Space between neighbours, as a share of the smaller one's height."""

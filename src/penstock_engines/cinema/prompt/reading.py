@@ -271,13 +271,14 @@ def _stand_in(read: _Prompt, place: str | None, cast: Sequence[Role]) -> Iterato
 
 def _infer_place(found: Sequence[Found], cast: Sequence[Role], guessed: Guess | None) -> str | None:
     """Return a place that no word names: nearest in meaning, home of the cast, or fit for the weather."""
-    home = find_home(cast)
+    weather = _first(found, Kind.WEATHER, WEATHERS)
+    home = find_home(cast, weather)
     places = guessed.places.items() if guessed else ()
     nearness, best = max(((value, name) for name, value in places if fit(name, cast) == 1), default=(0.0, None))
     anywhere = bool(home) and cast[0].sprite is not None  # most of the cast is at home anywhere
     if nearness >= (PLACE_LIKELY if anywhere else PLACE_SURE if home else PLACE_NEAR):
         return best
-    return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), _first(found, Kind.WEATHER, WEATHERS))
+    return home or suggest_place(_first(found, Kind.PARTICLES, PARTICLES), weather)
 
 
 def _unknown_words(words: Sequence[str], found: Sequence[Found]) -> list[str]:

@@ -36,6 +36,8 @@ SURFACES: Mapping[Habitat, frozenset[Surface]] = MappingProxyType(
     }
 )
 """The surfaces where a habitat's subjects can be. Walkers go on the shore of a water."""
+OPEN_AIR = frozenset({Weather.RAIN, Weather.STORM, Weather.SNOW, Weather.FOG, Weather.WIND})
+DRY_LAND = frozenset({Surface.GROUND, Surface.ROAD})
 LEAPING = frozenset({"dolphin", "whale", "shark"})
 """Underwater subjects that can also be seen from above."""
 
@@ -122,11 +124,16 @@ def suggest_place(*hints: Particles | Weather | None) -> str | None:
     return next((SUGGESTED[hint] for hint in hints if hint and hint in SUGGESTED), None)
 
 
-def find_home(cast: Sequence[Role]) -> str | None:
-    """Return the home of the first subject of a cast."""
+def find_home(cast: Sequence[Role], weather: Weather | None = None) -> str | None:
+    """Return the home of the first subject of a cast: outdoors if the prompt states the weather."""
     if not cast:
         return None
     subject = cast[0].player
+    outdoors = HABITAT_HOMES[subject.habitat]
     named = HOMES.get(subject.name.removeprefix(YOUNG_PREFIX))
     by_kind = (place for kinds, place in KIND_HOMES.items() if subject.kind in kinds)
-    return named or next(by_kind, HABITAT_HOMES[subject.habitat])
+    home = named or next(by_kind, outdoors)
+    if weather is not None and weather in OPEN_AIR and PLACES[home].surface is Surface.INDOOR:
+        suggested = SUGGESTED[weather]
+        return suggested if PLACES[suggested].surface in DRY_LAND else outdoors
+    return home
