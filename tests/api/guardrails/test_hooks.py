@@ -11,9 +11,11 @@ from chat_steps import chatting
 from conftest import VIDEO, Server, Start
 from guard_hook import ALLOW, NOTE, REFUSE, Hook, hooked, simulated, texts_of
 from steps import refused
+from test_live_settings import reload
 
 from penstock.guardrails import breaker
 from penstock.guardrails.hook import MAX_ANSWER_BYTES, MAX_CHARACTERS
+from penstock.settings.problems import SettingsError
 
 SOON = 0.05
 MODELS = ("plain", "echo")
@@ -281,3 +283,16 @@ async def test_a_caller_who_leaves_frees_its_place(start: Start, hook: Hook) -> 
         await asyncio.gather(task, return_exceptions=True)
         hook.reply = ALLOW
         assert (await chat.create()).choices
+
+
+async def test_a_reload_applies_to_the_next_request(start: Start, hook: Hook) -> None:
+    server = await start(simulated())
+    assert (await order(server)).json()["guardrails"] == []
+    hook.reply = REFUSE
+    await reload(server, simulated(hook.table()))
+    refused(await order(server), 400, "content_refused")
+    with pytest.raises(SettingsError, match="there is no model `nothing`"):
+        await reload(server, simulated(hook.table('models = ["nothing"]')))
+    refused(await order(server), 400, "content_refused")
+    await reload(server, simulated())
+    assert (await order(server)).status_code == 202
