@@ -28,7 +28,7 @@ from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Dialect, Fault, Usage
 from penstock.domain.guardrails.contents import read_chat
-from penstock.domain.guardrails.inquiry import Finding
+from penstock.domain.guardrails.inquiry import GuardrailFinding
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
@@ -107,7 +107,12 @@ class Relay:
         self.routes = Routes(steady)
 
     async def open(
-        self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str, findings: Sequence[Finding] | None = None
+        self,
+        ask: Ask,
+        offer: ChatOffer,
+        key: ApiKey,
+        request_id: str,
+        findings: Sequence[GuardrailFinding] | None = None,
     ) -> Answer:
         """Return an answer that has begun. `Answer.close` must be called at its end, however it ends.
 
@@ -131,7 +136,7 @@ class Relay:
             raise
         return answer
 
-    async def inspect(self, ask: Ask, key: ApiKey, request_id: str) -> Sequence[Finding]:
+    async def inspect(self, ask: Ask, key: ApiKey, request_id: str) -> Sequence[GuardrailFinding]:
         """Return the findings of the guardrails. Raise if one of them ends the request."""
         request = Inspected(
             kind="chat",

@@ -11,7 +11,7 @@ from penstock.chat.attempt import RouteAttempt
 from penstock.chat.token_bounds import BYTES_PER_CHARACTER, bound_claim, limit_to_evidence
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
-from penstock.domain.guardrails.inquiry import Finding
+from penstock.domain.guardrails.inquiry import GuardrailFinding
 from penstock.domain.usage import Begun, ChatOutcome, Completion
 from penstock.errors import PenstockError
 from penstock.observability import metrics, traces
@@ -72,7 +72,7 @@ class Settlement:
         """Seconds until the vendor began, or until the end of a whole answer; the rest is our overhead."""
         self.outcome = ChatOutcome.CANCELED
         self.error: PenstockError | None = None
-        self.findings: Sequence[Finding] = ()
+        self.findings: Sequence[GuardrailFinding] = ()
         """Of the guardrails."""
         self._ask = ask
         self._key = key

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from penstock.domain.api_keys import ApiKey
-from penstock.domain.guardrails.inquiry import Content, Finding, Inquiry, Kind
+from penstock.domain.guardrails.inquiry import Content, GuardrailFinding, Inquiry, Kind
 from penstock.domain.guardrails.rules import Rule, search
 from penstock.errors import ContentRefused, GuardrailUnavailable
 from penstock.fairness.fair_queue import FairQueue
@@ -106,7 +106,7 @@ class Guardrails:
         """Close the connections to all hooks."""
         await self._sessions.close()
 
-    async def inspect(self, request: Inspected) -> tuple[Finding, ...]:
+    async def inspect(self, request: Inspected) -> tuple[GuardrailFinding, ...]:
         """Return the findings of all guardrails that apply. Raise `ContentRefused` or `GuardrailUnavailable`."""
         chosen = [each for each in self._guardrails if each.applies(request.kind, request.key, request.model)]
         if not chosen:
@@ -128,14 +128,16 @@ class Guardrails:
             self._refuse(request, hooks, findings)
         return tuple(findings[each.name] for each in chosen)
 
-    def _judge(self, guardrail: Guardrail, *, is_found: bool) -> Finding:
+    def _judge(self, guardrail: Guardrail, *, is_found: bool) -> GuardrailFinding:
         """Return the finding of a rule."""
         if not is_found:
-            return Finding(guardrail.name, "allow")
+            return GuardrailFinding(guardrail.name, "allow")
         reason = guardrail.reason or NOT_ALLOWED
-        return Finding(guardrail.name, "refuse" if guardrail.refuses else "allow", reason)
+        return GuardrailFinding(guardrail.name, "refuse" if guardrail.refuses else "allow", reason)
 
-    def _refuse(self, request: Inspected, guardrails: Sequence[Guardrail], findings: dict[str, Finding]) -> None:
+    def _refuse(
+        self, request: Inspected, guardrails: Sequence[Guardrail], findings: dict[str, GuardrailFinding]
+    ) -> None:
         """Count the findings of these guardrails, and raise if one of them ends the request."""
         found = [findings[each.name] for each in guardrails]
         for finding in found:

@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 import aiohttp
 import msgspec
 
-from penstock.domain.guardrails.inquiry import Finding, Inquiry, Text
+from penstock.domain.guardrails.inquiry import GuardrailFinding, Inquiry, InspectedText
 from penstock.domain.ids import new_id
 from penstock.domain.webhooks import sign
 from penstock.fairness.fair_queue import FairQueue
@@ -117,11 +117,11 @@ class Hook:
         self._queue = FairQueue(MAX_CALLS, MAX_CALLS_PER_ACCOUNT)
         self._breaker = Breaker(steady)
 
-    async def ask(self, inquiry: Inquiry, letter: Letter) -> Finding:
+    async def ask(self, inquiry: Inquiry, letter: Letter) -> GuardrailFinding:
         """Return the hook's finding: `unavailable` if it failed."""
         account_id, name = inquiry.account_id, self.options.name
         if not self._breaker.try_begin(account_id):
-            return Finding(name, "unavailable")
+            return GuardrailFinding(name, "unavailable")
         is_sent, outcome = False, None
         try:
             async with asyncio.timeout(self.options.seconds), self._queue.place(account_id):
@@ -136,12 +136,12 @@ class Hook:
             outcome = failed
         finally:
             self._learn(account_id, outcome, is_sent=is_sent)
-        return outcome if isinstance(outcome, Finding) else Finding(name, "unavailable")
+        return outcome if isinstance(outcome, GuardrailFinding) else GuardrailFinding(name, "unavailable")
 
-    def _learn(self, account_id: str, outcome: Finding | HookFailed | None, *, is_sent: bool) -> None:
+    def _learn(self, account_id: str, outcome: GuardrailFinding | HookFailed | None, *, is_sent: bool) -> None:
         """Tell the breaker, and log failures. None: the caller has left."""
         fields = {"guardrail": self.options.name, "account": account_id}
-        if isinstance(outcome, Finding):
+        if isinstance(outcome, GuardrailFinding):
             if self._breaker.succeed(account_id):
                 log.info("a guardrail's hook works again", extra={"fields": fields})
             return
@@ -156,7 +156,7 @@ class Hook:
             fields["problem"] = str(outcome)
             log.info("a guardrail's hook failed", extra={"fields": fields})
 
-    async def _call(self, letter: Letter) -> Finding:
+    async def _call(self, letter: Letter) -> GuardrailFinding:
         """Send the letter; once more if an idle connection was closed meanwhile."""
         try:
             try:
@@ -170,7 +170,7 @@ class Hook:
         except (aiohttp.ClientError, OSError) as error:
             raise HookFailed(f"the connection broke ({type(error).__name__})") from error
 
-    async def _send(self, letter: Letter) -> Finding:
+    async def _send(self, letter: Letter) -> GuardrailFinding:
         url, headers = self.options.url, self._headers(letter)
         async with self._sessions.open().post(
             url, data=letter.body, headers=headers, allow_redirects=False
@@ -198,7 +198,7 @@ class Hook:
         return headers
 
 
-def read_answer(name: str, body: bytes) -> Finding:
+def read_answer(name: str, body: bytes) -> GuardrailFinding:
     """Return the finding in a hook's answer. Raise `HookFailed` if it is not an answer."""
     try:
         found: Any = msgspec.json.decode(body)
@@ -212,7 +212,7 @@ def read_answer(name: str, body: bytes) -> Finding:
         raise HookFailed('its `verdict` is neither "allow" nor "refuse"')
     if reason is not None and not isinstance(reason, str):
         raise HookFailed("its `reason` is not a text")
-    return Finding(name, verdict, _clean(reason), _read_annotations(annotations))
+    return GuardrailFinding(name, verdict, _clean(reason), _read_annotations(annotations))
 
 
 def _clean(reason: str | None) -> str | None:
@@ -231,13 +231,13 @@ def _read_annotations(found: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", found)
 
 
-def _bound(texts: Sequence[Text]) -> tuple[list[Text], bool]:
+def _bound(texts: Sequence[InspectedText]) -> tuple[list[InspectedText], bool]:
     """Return the last texts that are not too long together, and whether something was left out."""
-    kept: list[Text] = []
+    kept: list[InspectedText] = []
     left = MAX_CHARACTERS
     for each in reversed(texts):
         if left <= 0 or len(kept) >= MAX_TEXTS:
             return kept[::-1], True
-        kept.append(each if len(each.text) <= left else Text(each.role, each.text[-left:]))
+        kept.append(each if len(each.text) <= left else InspectedText(each.role, each.text[-left:]))
         left -= len(each.text)
     return kept[::-1], left < 0

@@ -16,7 +16,7 @@ from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.guardrails.contents import read_params
-from penstock.domain.guardrails.inquiry import Finding
+from penstock.domain.guardrails.inquiry import GuardrailFinding
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.jobs import Job, Parent
@@ -72,7 +72,7 @@ class Forecast:
     estimated: int | None
     duration: Duration | None
     budget_left: int | None
-    findings: Sequence[Finding] = ()
+    findings: Sequence[GuardrailFinding] = ()
     """Of the guardrails, for each input in turn."""
 
 
@@ -89,7 +89,7 @@ class ReadInput:
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     parents: tuple[Parent, ...] = ()
     awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[GuardrailFinding, ...] = ()
     """Of the guardrails."""
 
 

@@ -12,7 +12,7 @@ import msgspec
 
 from penstock.domain.chat import Ask, Dialect
 from penstock.domain.files import StoredFile
-from penstock.domain.guardrails.inquiry import Content, Media, Text
+from penstock.domain.guardrails.inquiry import Content, InspectedText, Media
 
 FIRST: Final = ("system", "instructions")
 """Fields that stand before the conversation, whatever their place in the body."""
@@ -63,7 +63,7 @@ MAX_ROLE_CHARACTERS: Final = 64
 MAX_TYPE_CHARACTERS: Final = 100
 
 
-class Form(Enum):
+class ValueForm(Enum):
     """The form of a value, which decides what its strings are."""
 
     PARTS = "parts"  # messages and their parts: some strings are names, some objects are files
@@ -76,10 +76,10 @@ def read_chat(ask: Ask) -> Content:
     collector, fields = _Collector(), ask.fields
     for name in (*FIRST, *CONVERSATION):
         if name in fields:
-            collector.walk(_decode(fields[name]), name, Form.PARTS)
+            collector.walk(_decode(fields[name]), name, ValueForm.PARTS)
     for name, raw in fields.items():
         if name not in WITHOUT_TEXT and name not in FIRST and name not in CONVERSATION:
-            collector.walk(_decode(raw), name, Form.SCHEMA)
+            collector.walk(_decode(raw), name, ValueForm.SCHEMA)
     if ask.upload is not None:
         facts = {"kind": "audio", "content_type": ask.upload.content_type[:MAX_TYPE_CHARACTERS]}
         collector.media.append(facts | _digest(ask.upload.data))
@@ -98,7 +98,7 @@ def read_params(
     """
     collector = _Collector(given)
     for name, value in params.items():
-        collector.walk(value, name, Form.PLAIN)
+        collector.walk(value, name, ValueForm.PLAIN)
     for path, file in files.items():
         facts = {"kind": file.kind, "param": path, "content_type": file.content_type}
         collector.media.append({**facts, "sha256": file.sha256, "bytes": file.bytes})
@@ -111,12 +111,12 @@ class _Collector:
 
     def __init__(self, skipped: Collection[int] = ()) -> None:
         self._skipped = skipped
-        self.texts: list[Text] = []
+        self.texts: list[InspectedText] = []
         self.media: list[Media] = []
 
-    def walk(self, value: Any, role: str, form: Form) -> None:
+    def walk(self, value: Any, role: str, form: ValueForm) -> None:
         """Collect from one field of a request. `role` is that of texts outside of messages."""
-        stack: list[tuple[Any, str, Form]] = [(value, role, form)]
+        stack: list[tuple[Any, str, ValueForm]] = [(value, role, form)]
         while stack:
             found, role, form = stack.pop()
             if isinstance(found, str):
@@ -133,22 +133,22 @@ class _Collector:
         if data is not None:
             self.media.append({"kind": _kind_of("", kind or "") or "file", "content_type": kind, **_digest(data)})
         elif text:
-            self.texts.append(Text(role, text))
+            self.texts.append(InspectedText(role, text))
 
-    def _open(self, found: Mapping[str, Any], role: str, form: Form) -> list[tuple[Any, str, Form]]:
+    def _open(self, found: Mapping[str, Any], role: str, form: ValueForm) -> list[tuple[Any, str, ValueForm]]:
         """Return the values of an object that are yet to be walked."""
         own = found.get("role")
-        if form is Form.PARTS and isinstance(own, str) and own:
+        if form is ValueForm.PARTS and isinstance(own, str) and own:
             role = own[:MAX_ROLE_CHARACTERS]
-        left: list[tuple[Any, str, Form]] = []
+        left: list[tuple[Any, str, ValueForm]] = []
         for name, value in found.items():
-            if form is not Form.PLAIN and isinstance(value, str) and name in NAMES_AND_IDS:
+            if form is not ValueForm.PLAIN and isinstance(value, str) and name in NAMES_AND_IDS:
                 continue
-            if form is Form.PARTS and name in MEDIA and (facts := _read_media(name, value, found)) is not None:
+            if form is ValueForm.PARTS and name in MEDIA and (facts := _read_media(name, value, found)) is not None:
                 self.media.append(facts)
                 left.extend((text, role, form) for text in _texts_beside(value))
-            elif form is Form.PARTS and name in ARGUMENTS:
-                left.append((_decode_arguments(value), role, Form.PLAIN))
+            elif form is ValueForm.PARTS and name in ARGUMENTS:
+                left.append((_decode_arguments(value), role, ValueForm.PLAIN))
             else:
                 left.append((value, role, form))
         return left

@@ -11,7 +11,7 @@ Kind: TypeAlias = Literal["chat", "generation"]
 Verdict: TypeAlias = Literal["allow", "refuse", "unavailable"]
 
 
-class Text(NamedTuple):
+class InspectedText(NamedTuple):
     """One text of a request, with the role of its message or the name of its field."""
 
     role: str
@@ -26,7 +26,7 @@ Media: TypeAlias = Mapping[str, Any]
 class Content:
     """The inspected part of a request."""
 
-    texts: Sequence[Text]
+    texts: Sequence[InspectedText]
     media: Sequence[Media] = ()
 
     @property
@@ -52,7 +52,7 @@ class Inquiry:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GuardrailFinding:
     """The result of one guardrail."""
 
     name: str
@@ -75,7 +75,7 @@ class Finding:
         }
 
 
-def write_notes(findings: Sequence[Finding]) -> bytes:
+def write_notes(findings: Sequence[GuardrailFinding]) -> bytes:
     """Return the notes among the findings as JSON in ASCII, for a header. Empty if there are none."""
     notes = [finding.describe() for finding in findings if finding.is_note]
     if not notes:
