@@ -527,7 +527,8 @@ async def _close_all(vendors: Iterable[GenerationVendor]) -> None:
 
 
 def _make_guardrails(settings: Settings, offers: Offers) -> list[Guardrail]:
-    return build_guardrails(settings.guardrails, {*offers.by_model, *offers.chat}, settings.source)
+    models = {*offers.by_model, *offers.chat, *(entry.id for entry in settings.models)}
+    return build_guardrails(settings.guardrails, models, settings.source)
 
 
 def _make_rules(settings: Settings) -> JobPolicy:

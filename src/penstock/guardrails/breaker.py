@@ -45,9 +45,14 @@ class Breaker:
             circuit.is_probed = True
         return True
 
+    def is_paused(self, account_id: str) -> bool:
+        """Return whether the hook is not asked now, apart from one request that tries."""
+        account = self._accounts.get(account_id)
+        return self._all.is_open or (account is not None and account.is_open)
+
     def succeed(self, account_id: str) -> bool:
         """Record an answer. Return whether the hook works again after a pause."""
-        was_open = self._all.is_open or (account_id in self._accounts and self._accounts[account_id].is_open)
+        was_open = self.is_paused(account_id)
         self._all = _Circuit()
         self._accounts.pop(account_id, None)
         return was_open

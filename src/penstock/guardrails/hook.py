@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -12,18 +13,23 @@ import msgspec
 from penstock.domain.guardrails.inquiry import GuardrailFinding, Inquiry, InspectedText
 from penstock.domain.ids import new_id
 from penstock.domain.webhooks import sign
+from penstock.errors import GuardrailUnavailable
 from penstock.fairness.fair_queue import FairQueue
 from penstock.guardrails.breaker import Breaker
 
 MAX_CALLS: Final = 64
 """Requests that one hook gets at once from this process; further ones wait, accounts in turn."""
 MAX_CALLS_PER_ACCOUNT: Final = 16
+WAIT_FACTOR: Final = 2
+"""A request waits for a place as long as this many timeouts."""
+TOO_MANY: Final = "Too many requests of this account wait for a guardrail. Nothing was accepted; try again."
 MAX_CHARACTERS: Final = 256 * 1024
 """Characters of texts that a hook gets. Of longer requests, it gets the end."""
 MAX_TEXTS: Final = 10_000
 MAX_MEDIA: Final = 1_000
 MAX_ANSWER_BYTES: Final = 16 * 1024
 MAX_ANNOTATION_BYTES: Final = 4 * 1024
+MAX_ANNOTATION_DEPTH: Final = 16
 MAX_REASON_CHARACTERS: Final = 500
 VERDICTS: Final = ("allow", "refuse")
 
@@ -118,43 +124,50 @@ class Hook:
         self._breaker = Breaker(steady)
 
     async def ask(self, inquiry: Inquiry, letter: Letter) -> GuardrailFinding:
-        """Return the hook's finding: `unavailable` if it failed."""
-        account_id, name = inquiry.account_id, self.options.name
+        """Return the hook's finding: `unavailable` if it failed.
+
+        Raise `GuardrailUnavailable` if the account sends more than the hook can take: else a flood would open it.
+        """
+        account_id, name, seconds = inquiry.account_id, self.options.name, self.options.seconds
+        was_paused = self._breaker.is_paused(account_id)
         if not self._breaker.try_begin(account_id):
             return GuardrailFinding(name, "unavailable")
-        is_sent, outcome = False, None
+        outcome: GuardrailFinding | HookFailed | None = None
         try:
-            async with asyncio.timeout(self.options.seconds), self._queue.place(account_id):
-                is_sent = True
-                finding = await self._call(letter)
-            outcome = finding
+            async with AsyncExitStack() as place:
+                async with asyncio.timeout(WAIT_FACTOR * seconds):
+                    await place.enter_async_context(self._queue.place(account_id))
+                if self._breaker.is_paused(account_id) and not was_paused:  # it failed while this one waited
+                    return GuardrailFinding(name, "unavailable")
+                outcome = await self._try(letter)
         except TimeoutError:
-            outcome = HookFailed(
-                f"no answer in {self.options.seconds:g} s" if is_sent else "no place became free in time"
-            )
-        except HookFailed as failed:
-            outcome = failed
+            raise GuardrailUnavailable(TOO_MANY, retry_after=1) from None
         finally:
-            self._learn(account_id, outcome, is_sent=is_sent)
+            self._learn(account_id, outcome)
         return outcome if isinstance(outcome, GuardrailFinding) else GuardrailFinding(name, "unavailable")
 
-    def _learn(self, account_id: str, outcome: GuardrailFinding | HookFailed | None, *, is_sent: bool) -> None:
-        """Tell the breaker, and log failures. None: the caller has left."""
+    async def _try(self, letter: Letter) -> GuardrailFinding | HookFailed:
+        try:
+            async with asyncio.timeout(self.options.seconds):
+                return await self._call(letter)
+        except TimeoutError:
+            return HookFailed(f"no answer in {self.options.seconds:g} s")
+        except HookFailed as failed:
+            return failed
+
+    def _learn(self, account_id: str, outcome: GuardrailFinding | HookFailed | None) -> None:
+        """Tell the breaker, and log failures. None: the caller has left, or the hook was not asked."""
         fields = {"guardrail": self.options.name, "account": account_id}
-        if isinstance(outcome, GuardrailFinding):
+        if outcome is None:
+            self._breaker.abstain(account_id)
+        elif isinstance(outcome, GuardrailFinding):
             if self._breaker.succeed(account_id):
                 log.info("a guardrail's hook works again", extra={"fields": fields})
-            return
-        if outcome is None or not is_sent:
-            self._breaker.abstain(account_id)
-        elif self._breaker.fail(account_id, is_provocable=outcome.is_provocable):
-            fields["problem"] = str(outcome)
-            log.warning(
-                "a guardrail's hook keeps failing; it is asked again in a few seconds", extra={"fields": fields}
-            )
-        if outcome is not None:
+        else:
             fields["problem"] = str(outcome)
             log.info("a guardrail's hook failed", extra={"fields": fields})
+            if self._breaker.fail(account_id, is_provocable=outcome.is_provocable):
+                log.warning("a guardrail's hook keeps failing; it is asked again soon", extra={"fields": fields})
 
     async def _call(self, letter: Letter) -> GuardrailFinding:
         """Send the letter; once more if an idle connection was closed meanwhile."""
@@ -228,7 +241,18 @@ def _read_annotations(found: Any) -> Mapping[str, Any]:
         raise HookFailed("its `annotations` are not an object")
     if len(msgspec.json.encode(found)) > MAX_ANNOTATION_BYTES:
         raise HookFailed(f"its `annotations` have more than {MAX_ANNOTATION_BYTES} bytes")
+    if _is_deep(found):
+        raise HookFailed(f"its `annotations` are nested more than {MAX_ANNOTATION_DEPTH} times")
     return cast("Mapping[str, Any]", found)
+
+
+def _is_deep(found: Any, left: int = MAX_ANNOTATION_DEPTH) -> bool:
+    """Return whether a value is nested too deeply to be part of a job's document."""
+    if isinstance(found, dict):
+        found = list(cast("dict[str, Any]", found).values())
+    if not isinstance(found, list):
+        return False
+    return left == 0 or any(_is_deep(item, left - 1) for item in cast("list[Any]", found))
 
 
 def _bound(texts: Sequence[InspectedText]) -> tuple[list[InspectedText], bool]:

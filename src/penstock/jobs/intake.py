@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -350,15 +350,19 @@ class Intake:
         """Return whether any guardrail inspects generations."""
         return self._guardrails.of_generation
 
-    async def inspect(
-        self, submission: SubmittedRequest, offer: Offer, inputs: Sequence[ReadInput], endpoint: str = "generation"
-    ) -> list[ReadInput]:
+    async def inspect(self, submission: SubmittedRequest, offer: Offer, inputs: Sequence[ReadInput]) -> list[ReadInput]:
         """Return the inputs with the findings of guardrails. Raise if a guardrail ends the request."""
         if not self.is_guarded:
             return list(inputs)
-        wanted = [_inspected(submission, offer, item, endpoint) for item in inputs]
-        found = await gather_all(map(self._guardrails.inspect, wanted))
-        return [replace(item, findings=findings) for item, findings in zip(inputs, found, strict=True)]
+        return await self.inspect_all(submission, [(offer, item) for item in inputs], "generation")
+
+    async def inspect_all(
+        self, submission: SubmittedRequest, inputs: Sequence[tuple[Offer, ReadInput]], endpoint: str
+    ) -> list[ReadInput]:
+        """Return the inputs of any models with the findings of guardrails."""
+        wanted = [_inspected(submission, offer, item, endpoint) for offer, item in inputs]
+        found = await self._guardrails.inspect_all(wanted)
+        return [replace(item, findings=findings) for (_, item), findings in zip(inputs, found, strict=True)]
 
     # -- writing the jobs
 
@@ -431,18 +435,6 @@ class Intake:
         """Return the seconds for which a finished job is kept; None: forever."""
         retention = self._policy().retention if wanted is None else wanted
         return None if retention == "forever" or retention is None else float(retention)
-
-
-async def gather_all(wanted: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return all results in their order. Raise the first error, and leave nothing running behind."""
-    tasks = [asyncio.ensure_future(each) for each in wanted]
-    try:
-        return await asyncio.gather(*tasks)
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise
 
 
 def _inspected(submission: SubmittedRequest, offer: Offer, item: ReadInput, endpoint: str) -> Inspected:

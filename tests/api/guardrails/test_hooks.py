@@ -14,6 +14,7 @@ from steps import refused
 from test_live_settings import reload
 
 from penstock.guardrails import breaker
+from penstock.guardrails import hook as hooks
 from penstock.guardrails.hook import MAX_ANSWER_BYTES, MAX_CHARACTERS
 from penstock.settings.problems import SettingsError
 
@@ -147,7 +148,12 @@ async def drop(_: dict[str, Any]) -> web.Response:
     raise ConnectionResetError
 
 
+async def deep(_: dict[str, Any]) -> web.Response:
+    return web.Response(text='{"verdict": "allow", "annotations": {"a": ' + "[" * 900 + "]" * 900 + "}}")
+
+
 FAILURES: dict[str, Any] = {
+    "too deep": deep,
     "an error": 500,
     "no content": 204,
     "a redirect": elsewhere,
@@ -259,6 +265,40 @@ async def test_verdicts_are_counted_and_no_text_is_logged(
     after = await verdicts(server)
     assert after["refuse"] == before.get("refuse", 0) + 1
     assert "quinquereme" not in str([vars(record) for record in caplog.records])
+
+
+async def test_a_crowd_of_one_account_never_opens_a_hook_that_works(
+    start: Start, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hooks, "WAIT_FACTOR", 0.001)
+    slow = asyncio.Event()
+
+    async def judge(_: dict[str, Any]) -> web.Response:
+        await slow.wait()
+        return web.json_response(ALLOW)
+
+    hook.reply = judge
+    server = await start(simulated(hook.table('on_failure = "allow"')))
+    crowd = [asyncio.create_task(order(server)) for _ in range(hooks.MAX_CALLS_PER_ACCOUNT)]
+    await hook.wait(hooks.MAX_CALLS_PER_ACCOUNT)
+    refused(await order(server), 503, "guardrail_unavailable")
+    slow.set()
+    assert {response.status_code for response in await asyncio.gather(*crowd)} == {202}
+
+
+async def test_a_long_pipeline_waits_for_its_own_turns(start: Start, hook: Hook) -> None:
+    server = await start(simulated(hook.table()))
+    each = {
+        "name": "p",
+        "model": "sim_text_to_image",
+        "for_each": {"param": "prompts"},
+        "params": {"prompt": {"item": ""}},
+    }
+    body = {"params": {"prompts": [f"a boat {number}" for number in range(40)]}, "steps": [each]}
+    response = await server.client.post("/api/v1/pipelines", json=body)
+    assert response.status_code == 202, response.text
+    assert (len(hook.asked), hook.most <= 8) == (40, True)
+    assert {question["endpoint"] for question in hook.asked} == {"pipeline"}
 
 
 async def test_models_and_accounts_choose_the_requests(start: Start, hook: Hook) -> None:

@@ -212,6 +212,21 @@ def test_a_body_as_deep_as_can_be_read_is_read() -> None:
     assert said(read(Dialect.CHAT, messages=user(deep))) == [("user", BAD)]
 
 
+@pytest.mark.parametrize("beside", ["1e999", "[" * 100 + "]" * 100, "1" * 5000])
+def test_what_only_others_can_parse_hides_no_words(beside: str) -> None:
+    """Vendors may read more than our parser does, so an escape must not hide a word there."""
+    body = b'{"model": "m", "messages": [{"role": "user", "content": "hi"}], "documents": [%b, "nerve\\u0020gas"]}'
+    ask = DOORS[Dialect.CHAT].read(body % beside.encode(), {})
+    assert any(BAD in text for _, text in said(read_chat(ask)))
+
+
+def test_credentials_of_tools_are_not_read() -> None:
+    tool = {"type": "mcp", "server_label": "db", "authorization": "t0ken", "headers": {"x-key": "t0ken"}}
+    found = str(said(read(Dialect.RESPONSES, input="hi", tools=[tool])))
+    assert "db" in found
+    assert "t0ken" not in found
+
+
 def test_params_have_texts_but_not_in_their_files() -> None:
     file = {"url": "https://example.com/a.png", "type": "image/png"}
     params = {"prompt": "a boat", "id": "x", "nested": {"list": ["b", 1, True, None]}, "file": file}

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hashlib
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from enum import Enum
@@ -44,6 +45,8 @@ NAMES_AND_IDS: Final = frozenset(
     }
 )
 """Fields of parts whose strings are names and ids. Strings in all other fields are texts."""
+CREDENTIALS: Final = frozenset({"api_key", "authorization", "authorization_token", "headers"})
+"""Fields of tools and of MCP servers, which are sent to no hook."""
 MEDIA: Final[Mapping[str, str]] = {
     "audio_url": "audio",
     "file": "file",
@@ -58,6 +61,7 @@ MEDIA: Final[Mapping[str, str]] = {
 MEDIA_ROOTS: Final = ("audio", "image", "video")
 ARGUMENTS: Final = ("arguments", "input")
 """Fields of tool calls: an object, or the JSON of one, where escapes would hide words."""
+_ESCAPE: Final = re.compile(r"\\u([0-9a-fA-F]{4})")
 _URL: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:\S*")
 MAX_ROLE_CHARACTERS: Final = 64
 MAX_TYPE_CHARACTERS: Final = 100
@@ -142,7 +146,7 @@ class _Collector:
             role = own[:MAX_ROLE_CHARACTERS]
         left: list[tuple[Any, str, ValueForm]] = []
         for name, value in found.items():
-            if form is not ValueForm.PLAIN and isinstance(value, str) and name in NAMES_AND_IDS:
+            if form is not ValueForm.PLAIN and _has_no_text(name, value):
                 continue
             if form is ValueForm.PARTS and name in MEDIA and (facts := _read_media(name, value, found)) is not None:
                 self.media.append(facts)
@@ -154,25 +158,30 @@ class _Collector:
         return left
 
 
+def _has_no_text(name: str, value: Any) -> bool:
+    return name in CREDENTIALS or (name in NAMES_AND_IDS and isinstance(value, str))
+
+
 def _as_object(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
 def _decode(raw: msgspec.Raw) -> Any:
-    """Return a field's value, or its text if it cannot be read: a vendor may read it nevertheless."""
+    """Return a field's value. A vendor may read what our parser does not, such as `1e999` or more brackets."""
     try:
         return msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return bytes(raw).decode("utf-8", "replace")
+        pass
+    text = bytes(raw).decode("utf-8", "replace")
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
 def _decode_arguments(value: Any) -> Any:
-    if not isinstance(value, str):
-        return value
-    try:
-        return msgspec.json.decode(value)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return value
+    """Return the value of arguments in JSON, or their text if they are none."""
+    return _decode(msgspec.Raw(value.encode("utf-8", "replace"))) if isinstance(value, str) else value
 
 
 def _read_media(name: str, value: Any, part: Mapping[str, Any]) -> Media | None:

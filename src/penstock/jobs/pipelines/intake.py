@@ -13,7 +13,7 @@ from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
 from penstock.errors import Detail, Gone, InvalidRequest, ModelNotAllowed, PenstockError, PipelineNotFinished
 from penstock.jobs.acceptance import SubmittedRequest
 from penstock.jobs.durations import Duration, History
-from penstock.jobs.intake import Intake, JobPolicy, JobTerms, ReadInput, gather_all, raise_all
+from penstock.jobs.intake import Intake, JobPolicy, JobTerms, ReadInput, raise_all
 from penstock.jobs.pipelines.body import PipelineBody, PipelineRetryBody, PipelineStepBody, find_excess
 from penstock.jobs.pipelines.plan import PlannedStep, find_jobs, make_plan
 from penstock.jobs.request import Decoded, refuse
@@ -258,9 +258,8 @@ class PipelineIntake:
         """Return the jobs with the findings of guardrails. Raise if a guardrail ends the request."""
         if not self._intake.is_guarded:
             return list(found)
-        inspect = self._intake.inspect
-        items = await gather_all(inspect(submission, each.offer, [each.item], "pipeline") for each in found)
-        return [replace(each, item=item) for each, (item,) in zip(found, items, strict=True)]
+        items = await self._intake.inspect_all(submission, [(each.offer, each.item) for each in found], "pipeline")
+        return [replace(each, item=item) for each, item in zip(found, items, strict=True)]
 
     def _offer(self, submission: SubmittedRequest, step: PlannedStep) -> Offer:
         key, model = submission.key, step.body.model
