@@ -75,16 +75,17 @@ def _edit(request: Request) -> Turn:
     return Turn(calls=(edit,))
 
 
-def _bash(request: Request, command: str) -> Call:
+def bash(request: Request, command: str) -> Call:
+    """Run a command with Claude Code."""
     return request.tool("Bash").call(command=command, description="Run a command")
 
 
 COUNT = 'wc -l < notes.txt | tr -d " " > lines.txt && echo "lines: $(cat lines.txt)"'
 claude_code = play(
     lambda request: Turn("I look at the notes. 🙂", (_read(request, "notes.txt"),)),
-    lambda request: Turn(calls=(_read(request, "unit.txt"), _bash(request, 'echo "product: $((6 * 7))"'))),
+    lambda request: Turn(calls=(_read(request, "unit.txt"), bash(request, 'echo "product: $((6 * 7))"'))),
     _edit,
-    lambda request: Turn("And I check.", (_bash(request, COUNT),)),
+    lambda request: Turn("And I check.", (bash(request, COUNT),)),
     finish,
 )
 
@@ -92,7 +93,8 @@ claude_code = play(
 # -- Codex's tools: by the model's name it offers functions, a custom tool for patches, or one tool that runs JavaScript
 
 
-def _shell(request: Request, command: str) -> Call:
+def shell(request: Request, command: str) -> Call:
+    """Run a command with Codex."""
     arguments = {"cmd": command, "yield_time_ms": 30_000}  # the longest that it waits for a command
     if request.offers("exec_command"):
         return request.tool("exec_command").call(**arguments)
@@ -114,15 +116,15 @@ def _patch(request: Request) -> Turn:
     if request.offers("apply_patch"):
         return Turn(calls=(request.tool("apply_patch").call_with(patch),))
     if request.offers("exec_command"):
-        return Turn(calls=(_shell(request, f"apply_patch <<'END'\n{patch}END\n"),))
+        return Turn(calls=(shell(request, f"apply_patch <<'END'\n{patch}END\n"),))
     return Turn(calls=(_javascript(request, f"text(await tools.apply_patch({json.dumps(patch)}))"),))
 
 
 codex = play(
-    lambda request: Turn("I look at the notes. 🙂", (_shell(request, "cat notes.txt"),)),
-    lambda request: Turn(calls=(_shell(request, "cat unit.txt"), _shell(request, 'echo "product: $((6 * 7))"'))),
+    lambda request: Turn("I look at the notes. 🙂", (shell(request, "cat notes.txt"),)),
+    lambda request: Turn(calls=(shell(request, "cat unit.txt"), shell(request, 'echo "product: $((6 * 7))"'))),
     _patch,
-    lambda request: Turn("And I check.", (_shell(request, COUNT),)),
+    lambda request: Turn("And I check.", (shell(request, COUNT),)),
     finish,
 )
 

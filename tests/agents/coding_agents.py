@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+Json = dict[str, Any]
 PACKAGES = Path(__file__).parent / "node_modules"
 MACHINES = {"x86_64": ("x64", "x86_64"), "aarch64": ("arm64", "aarch64"), "arm64": ("arm64", "aarch64")}
 PATIENCE_SECONDS = 300
@@ -76,8 +77,8 @@ class Workplace:
             (made.folder / name).write_text(text)
         return made
 
-    async def claude_code(self, url: str, key: str, model: str, prompt: str) -> Run:
-        """Let Claude Code do something; `url` is where `/v1/messages` is."""
+    async def claude_code(self, url: str, key: str, model: str, prompt: str, servers: Json | None = None) -> Run:
+        """Let Claude Code do something; `url` is where `/v1/messages` is, `servers` are those of MCP."""
         settings = {
             "CLAUDE_CONFIG_DIR": str(self.home / "claude"),
             "ANTHROPIC_BASE_URL": url,
@@ -85,12 +86,13 @@ class Workplace:
         }
         command = (str(claude_code_program()), "-p", prompt, "--model", model, "--dangerously-skip-permissions")
         form = ("--output-format", "stream-json", "--verbose")
-        return await self._run(*command, *form, settings={**QUIET_CLAUDE_CODE, **settings})
+        tools = ("--strict-mcp-config", "--mcp-config", json.dumps({"mcpServers": servers})) if servers else ()
+        return await self._run(*command, *form, *tools, settings={**QUIET_CLAUDE_CODE, **settings})
 
-    async def codex(self, url: str, key: str, model: str, prompt: str) -> Run:
-        """Let Codex do something; `url` is where `/v1/responses` is."""
+    async def codex(self, url: str, key: str, model: str, prompt: str, servers: str = "") -> Run:
+        """Let Codex do something; `url` is where `/v1/responses` is, `servers` are settings of those of MCP."""
         (self.home / "codex").mkdir()
-        (self.home / "codex" / "config.toml").write_text(CODEX_SETTINGS.format(url=url, model=model))
+        (self.home / "codex" / "config.toml").write_text(CODEX_SETTINGS.format(url=url, model=model) + servers)
         command = (str(codex_program()), "exec", "--json", "--skip-git-repo-check")
         settings = {"CODEX_HOME": str(self.home / "codex"), "GATEWAY_API_KEY": key}
         return await self._run(*command, "--dangerously-bypass-approvals-and-sandbox", prompt, settings=settings)

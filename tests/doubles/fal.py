@@ -141,7 +141,24 @@ BANANA: Mapping[str, Callable[[Any], bool]] = {
     "resolution": one_of("0.5K", "1K", "2K", "4K"),
     "output_format": one_of("jpeg", "png", "webp"),
 }
+GPT: Mapping[str, Callable[[Any], bool]] = {
+    "prompt": is_text,
+    "num_images": SEVERAL["num_images"],
+    "image_size": FLUX["image_size"],
+    "quality": one_of("auto", "low", "medium", "high"),
+    "background": one_of("auto", "opaque", "transparent"),
+    "output_format": one_of("jpeg", "png", "webp"),
+}
+GPT_EDIT = {**GPT, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 16}
 BANANA_EDIT = {**BANANA, "image_urls": lambda value: isinstance(value, list) and 1 <= len(value) <= 14}
+GPT: Mapping[str, Callable[[Any], bool]] = {
+    **{name: SEVERAL[name] for name in ("prompt", "num_images")},
+    "image_size": FLUX["image_size"],
+    "quality": one_of("auto", "low", "medium", "high"),
+    "background": one_of("auto", "opaque", "transparent"),
+    "output_format": one_of("jpeg", "png", "webp"),
+}
+GPT_EDIT = {**GPT, "image_urls": BANANA_EDIT["image_urls"], "mask_url": is_text}
 MODELS = {
     "tripo3d/h3.1/image-to-3d": (TRIPO, "image_url"),
     "tripo3d/p1/image-to-3d": (TRIPO, "image_url"),
@@ -161,6 +178,8 @@ MODELS = {
     "fal-ai/flux/dev": (FLUX, "prompt"),
     "fal-ai/nano-banana-2": (BANANA, "prompt"),
     "fal-ai/nano-banana-2/edit": (BANANA_EDIT, "image_urls"),
+    "openai/gpt-image-2": (GPT, "prompt"),
+    "openai/gpt-image-2/edit": (GPT_EDIT, "image_urls"),
 }
 """What each takes, and what it cannot do without."""
 WISHES = {"fal-ai/ltx": Wish("video"), "fal-ai/flux/dev": Wish("image")}

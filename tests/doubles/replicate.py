@@ -30,6 +30,7 @@ from penstock.vendor_api.generation import Accepted, Done, Failed, Refused, Runn
 VEO = "google/veo-3.1-fast"
 KLING = "kwaivgi/kling-v2.1"
 FLUX, FLUX_2 = "black-forest-labs/flux-schnell", "black-forest-labs/flux-2-pro"
+BANANA = "google/nano-banana-2"
 PICTURE = "black-forest/flux"
 UPSCALER = "tools/upscaler"
 VERSION = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
@@ -89,6 +90,13 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
         "output_format": ("webp", "jpg", "png"),
         "seed": int,
     },
+    BANANA: {
+        "prompt": str,
+        "image_input": ["uri"],
+        "aspect_ratio": ("match_input_image", "1:1", "16:9", "3:2"),
+        "resolution": ("1K", "2K", "4K"),
+        "output_format": ("jpg", "png"),
+    },
     PICTURE: {"prompt": str, "steps": int, "seed": int},
     UPSCALER: {"image": "uri", "scale": int},
 }
@@ -98,6 +106,7 @@ REQUIRED = {
     KLING: {"prompt"},
     FLUX: {"prompt"},
     FLUX_2: {"prompt"},
+    BANANA: {"prompt"},
     PICTURE: {"prompt"},
     UPSCALER: {"image"},
 }
@@ -222,7 +231,7 @@ class ReplicateDouble(MediaDouble):
             short = SHORT[given.get("resolution", "1080p")]
             size = (short * 16 // 9, short) if given.get("aspect_ratio", "16:9") == "16:9" else (short, short * 16 // 9)
             wish = Wish("video", *size, given.get("duration", 8))
-        elif model in (FLUX, FLUX_2):
+        elif model in (FLUX, FLUX_2, BANANA):
             picture_type = given.get("output_format", "webp").replace("jpg", "jpeg")
             wish = Wish("image", given.get("width", 512), given.get("height", 512), picture_type=picture_type)
         elif model == KLING:
@@ -344,7 +353,7 @@ class ReplicateDouble(MediaDouble):
     def _output(self, order: Placed) -> Any:
         if (count := order.body["input"].get("num_outputs", 1)) > 1:
             return [self.host.link(order, f"out-{number}.png") for number in range(count)]
-        if order.body["model"] == FLUX_2:  # a single address, not a list
+        if order.body["model"] in (FLUX_2, BANANA):  # a single address, not a list
             return self.host.link(order, "out.png")
         name = "tmp.mp4" if order.wish.kind == "video" else "out-0.png"
         url = self.host.link(order, name)

@@ -3,6 +3,8 @@
 import pytest
 
 from penstock.catalog import known_models
+from penstock.catalog.model import GenerationModel
+from penstock.catalog.schema_params import ANYTHING, SchemaParams
 from penstock.errors import Detail, InvalidRequest
 from penstock.web.facades.neutral import in_callers_terms, to_params
 
@@ -24,6 +26,39 @@ PICTURE = "https://example.com/cat.png"
 )
 def test_neutral_names_become_the_params_of_the_model(model: str, given: dict, params: dict) -> None:
     assert to_params(known_models()[model], given).params == params
+
+
+def declared(schema: dict) -> GenerationModel:
+    """Return a model with params of its own."""
+    return GenerationModel(id="own", kind="video", title="Own", params=SchemaParams(schema), example={})
+
+
+PIXELS = {"promptText": {}, "ratio": {"enum": ["1280:720", "720:1280"]}, "duration": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("fields", "given", "params"),
+    [
+        (PIXELS, {"prompt": "a", "size": "720x1280"}, {"promptText": "a", "ratio": "720:1280"}),
+        (PIXELS, {"prompt": "a", "aspect_ratio": "9:16"}, {"promptText": "a", "ratio": "720:1280"}),
+        (PIXELS, {"seconds": "4", "aspect_ratio": "16:9"}, {"duration": 4, "ratio": "1280:720"}),
+        ({"image_size": {}}, {"size": "1024x768"}, {"image_size": {"width": 1024, "height": 768}}),
+        ({"width": {}, "height": {}}, {"size": "1024x768"}, {"width": 1024, "height": 768}),
+    ],
+)
+def test_a_vendors_own_names_are_found(fields: dict, given: dict, params: dict) -> None:
+    assert to_params(declared({"properties": fields}), given).params == params
+
+
+def test_a_model_declared_without_params_gets_what_is_given() -> None:
+    given = {"prompt": "a", "size": "1024x768", "steps": 4}
+
+    assert to_params(declared(ANYTHING), given).params == given
+
+
+def test_a_size_that_is_none_of_the_pixels_is_refused_with_them() -> None:
+    with pytest.raises(InvalidRequest, match="It has 1280x720, 720x1280"):
+        to_params(declared({"properties": PIXELS}), {"size": "1920x1080"})
 
 
 def test_views_take_their_roles_in_order() -> None:

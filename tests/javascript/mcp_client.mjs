@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { run, test } from "./cases.mjs";
 
 const { PENSTOCK_URL, PENSTOCK_API_KEY, PENSTOCK_COMMAND } = process.env;
@@ -97,6 +98,49 @@ test("an abandoned call leaves its job", () =>
     const again = await client.callTool(draw({ latency: 600 }, { idempotency_key: "left", wait_seconds: 0 }));
     assert.equal(again.structuredContent.done, false);
     await client.callTool({ name: "cancel", arguments: { job_id: again.structuredContent.job_id } });
+  }));
+
+test("outputs are resources", () =>
+  withClient(async (client) => {
+    const { structuredContent: job, content } = await client.callTool(draw());
+    const { resources } = await client.listResources();
+    const { resourceTemplates } = await client.listResourceTemplates();
+    assert.equal(resources[0].uri, resourceTemplates[0].uriTemplate.replace("{job_id}", job.job_id).replace("{output}", 0));
+    for (const { uri } of [resources[0], content[1]]) {
+      const [read] = (await client.readResource({ uri })).contents;
+      assert.equal(Buffer.from(read.blob, "base64").length, content[1].size);
+    }
+    await assert.rejects(client.readResource({ uri: "penstock://jobs/job_unknown/outputs/0" }), /-32002/);
+  }));
+
+test("a task is followed to its result", () =>
+  withClient(async (client) => {
+    await client.listTools(); // which tools make tasks
+    const seen = [];
+    let result;
+    for await (const message of client.experimental.tasks.callToolStream(draw({ latency: 0.3 }))) {
+      assert.notEqual(message.type, "error", String(message.error));
+      seen.push(message.type);
+      result = message.result ?? result;
+    }
+    assert.equal(seen[0], "taskCreated");
+    assert.equal(seen.at(-1), "result");
+    assert.equal(result.structuredContent.status, "succeeded");
+  }));
+
+test("tasks are listed, awaited and canceled", () =>
+  withClient(async (client) => {
+    await client.listTools();
+    const { tasks } = client.experimental;
+    const stream = tasks.callToolStream(draw({ latency: 600 }));
+    const { task } = (await stream.next()).value;
+    assert.equal((await tasks.listTasks()).tasks[0].taskId, task.taskId);
+    assert.equal((await tasks.getTask(task.taskId)).status, "working");
+    const waiting = tasks.getTaskResult(task.taskId, CallToolResultSchema);
+    await tasks.cancelTask(task.taskId);
+    assert.equal((await waiting).isError, true);
+    assert.equal((await tasks.getTask(task.taskId)).status, "cancelled");
+    await assert.rejects(tasks.cancelTask(task.taskId), /ended/);
   }));
 
 test("a wrong key is refused", async () => {

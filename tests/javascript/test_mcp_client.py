@@ -28,7 +28,7 @@ async def test_every_case_of_the_script(server: Server, subtests: pytest.Subtest
     )
     output, errors = await process.communicate()
     results = [json.loads(line) for line in output.splitlines()]
-    assert len(results) == 7, errors.decode()
+    assert len(results) == 10, errors.decode()
     for result in results:
         with subtests.test(result["case"]):
             assert result["problem"] is None, result["problem"]

@@ -61,7 +61,7 @@ SETTINGS += "".join(f'[[models]]\nid = "{each}"\nvendor = "embedded"\n' for each
 CHAT, MODEL, FILM, SIMULATED = "smollm2-135m", "vendora_image_to_model", "vendorb_video_31", "sim_text_to_video"
 FILMS = ("A sailing boat on a calm sea at sunset", "A fox trots through a snowy forest at night")
 STEPS = [
-    {"name": "picture", "model": "sketch_1", "params": {"prompt": {"param": "prompt"}}},
+    {"name": "picture", "model": "sketch_1", "params": {"prompt": {"param": "prompt"}, "background": "transparent"}},
     {"name": "model", "model": "inflate_1", "params": {"image": {"step": "picture"}}},
     {"name": "film", "model": "turntable_1", "params": {"mesh": {"step": "model"}, "duration": 3}},
 ]

@@ -839,6 +839,11 @@ export interface components {
             lineage: string;
             /** Replaced By */
             replaced_by: string | null;
+            /**
+             * Reuse
+             * @description exact: its generations reuse kept results by default
+             */
+            reuse: "exact" | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -1065,6 +1070,11 @@ export interface components {
             lineage: string;
             /** Replaced By */
             replaced_by: string | null;
+            /**
+             * Reuse
+             * @description exact: its generations reuse kept results by default
+             */
+            reuse: "exact" | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -2172,6 +2182,11 @@ export interface components {
              */
             is_fan_out: boolean;
             on_error: components["schemas"]["OnError"];
+            /**
+             * Is Reused
+             * @description whether its jobs are earlier ones, whose results are used again
+             */
+            is_reused: boolean;
             /** Job Ids */
             job_ids: string[];
             /**
@@ -2979,6 +2994,12 @@ export interface components {
              */
             expires_in: number | null;
             /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
+            /**
              * Account
              * @description the account's id or name
              */
@@ -2986,7 +3007,7 @@ export interface components {
         };
         /**
          * KeyFields
-         * @description Name, permissions and end of a key.
+         * @description Name, permissions, end and defaults of a key.
          */
         KeyFields: {
             /**
@@ -3019,6 +3040,12 @@ export interface components {
              * @default null
              */
             expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
         };
         /**
          * KeyPatch
@@ -3063,6 +3090,12 @@ export interface components {
              * @default null
              */
             expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
             /**
              * @description the limits to change; null removes one
              * @default null
@@ -3221,6 +3254,11 @@ export interface components {
              */
             retention: number | "forever" | null;
             /**
+             * @description `exact`: get the kept result of an equal request of yours, free of charge; `off`: a new one; default: as the key
+             * @default null
+             */
+            reuse: components["schemas"]["Reuse"] | null;
+            /**
              * Dry Run
              * @description validate and price, but create nothing
              * @default null
@@ -3373,6 +3411,12 @@ export interface components {
              */
             reason: string;
         };
+        /**
+         * Reuse
+         * @description Whether a generation may be answered with the kept result of an equal request.
+         * @enum {string}
+         */
+        Reuse: "exact" | "off";
         /**
          * RotateBody
          * @description Options for the rotation of a key.

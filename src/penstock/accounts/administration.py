@@ -131,6 +131,7 @@ def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish,
         lineage=public_id,
         limits=wish.limits,
         account_limits=owner.limits,
+        reuse=wish.reuse,
     )
     key_rows.add(connection, key)
     _note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _describe_key(key))
@@ -142,7 +143,7 @@ def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish,
 def change_key(
     connection: Connection, actor: Actor, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
 ) -> ApiKey:
-    """Change a key's name, models, scopes, expiry or limits. The limits also apply to its predecessors."""
+    """Change a key's name, models, scopes, expiry, limits or reuse. The limits also apply to its predecessors."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     before = get_key(connection, public_id)
     after = change(before)
@@ -266,6 +267,7 @@ def _describe_key(key: ApiKey) -> dict[str, Any]:
         "endpoints": sorted(key.scopes),
         "expires_at": timestamp(key.expires_at),
         "limits": _describe_limits(key.limits),
+        "reuse": key.reuse,
     }
 
 

@@ -41,6 +41,7 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "status": status_of(key, now),
         "lineage": key.lineage,
         "replaced_by": key.replaced_by,
+        "reuse": key.reuse,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],
     }

@@ -37,10 +37,11 @@ class SchemaParams:
     `file` is the schema's own name for the input picture, which callers always send as `file`.
     """
 
-    files = (FileSlot("file"),)
-
     def __init__(self, schema: Mapping[str, Any], file: str | None = None) -> None:
         self.schema = _published(schema, file)
+        self.is_open = self.schema.get("additionalProperties") is not False
+        """Whether any param is passed on, as the vendor validates."""
+        self.files = (FileSlot(FILE),) if file or self.is_open else ()
         free: dict[str, Any] = {FILE: {}} if file else {}  # validated by its own class
         self._rest: dict[str, Any] = {**self.schema, "properties": {**self._fields, **free}}
         self._takes_file = file is not None

@@ -256,6 +256,7 @@ class StepRecord(Record):
     progress: float = 0.0
     needs: tuple[str, ...] = several()
     is_fan_out: bool = False
+    is_reused: bool = False
     on_error: str = ""
     job_ids: tuple[str, ...] = several()
     jobs: tuple[JobRecord, ...] = many(JobRecord)

@@ -95,6 +95,8 @@ class KeyWish:
     expires_at: float | None = None
     limits: Limits = NO_LIMITS
     allowances: tuple[Allowance, ...] = ()
+    reuse: str | None = None
+    """`exact`, or None for a new job for each request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,13 @@ ADMIN_PREFIX = "psa_"
 TAG_LENGTH = 6
 
 
+class Reuse(StrEnum):
+    """Whether a generation may be answered with the kept result of an equal request."""
+
+    EXACT = "exact"
+    OFF = "off"
+
+
 class Scope(StrEnum):
     """The permissions of a key. `generate` includes reading and deleting one's own jobs; `read` is read-only."""
 
@@ -59,6 +66,8 @@ class ApiKey:
     """Bytes that its account may keep, if it has a quota of its own."""
     budgets: tuple[Budget, ...] = ()
     """Its own and its account's."""
+    reuse: str | None = None
+    """`exact`: its generations reuse kept results, unless a request says otherwise."""
     is_limited: bool = field(init=False, compare=False)
     """True if a budget or a limit applies, so that requests are counted in advance."""
 

@@ -17,6 +17,7 @@ from typing import IO, Annotated, Any, Final, cast
 import msgspec
 
 from penstock.domain.files import Count
+from penstock.inspection.boxes import refuse_flood
 
 LIBRARIES: Final = {"draft_manifest": ("c2pa",), "read_manifest": ("c2pa",)}
 CHUNK: Final = 1 << 20
@@ -25,11 +26,15 @@ FILLING: Final = (0, 96, 160)
 
 Each try writes over all of the last one.
 """
+REMOTE: Final = "Remote: "
+"""The beginning of the error for a file whose manifest is elsewhere."""
 QUICK: Final = {"verify": {"verify_after_reading": False, "remote_manifest_fetch": False}}
 DRAFTING: Final = {
     "verify": {"verify_after_sign": False, "verify_trust": False, "remote_manifest_fetch": False, "ocsp_fetch": False},
-    "builder": {"thumbnail": {"enabled": False}},
+    "builder": {"thumbnail": {"enabled": False}, "bmff_hash_exclude_free_and_skip_boxes": False},
 }
+STORE: Final = b"jumdc2pa\x00\x11\x00\x10\x80\x00\x00\xaa\x00\x38\x9b\x71"
+"""The beginning of every manifest store. A broken file without it has never been signed."""
 MAX_PROBLEMS, MAX_PARENTS, MAX_TEXT, MAX_FACTS = 20, 10, 300, 20_000
 
 _PARENT: Final = {"title": "vendor", "relationship": "parentOf", "label": "vendor", "instance_id": "vendor"}
@@ -89,6 +94,8 @@ class ManifestFacts:
     """Our own assertion, if it has one."""
     problems: list[ManifestProblem] = field(default_factory=list[ManifestProblem])
     parents: list[ParentManifest] = field(default_factory=list[ParentManifest])
+    is_inside: bool = True
+    """Whether the file carries a manifest. If not, the problems say why nothing more is known."""
     by_own: bool = False
     """Whether the signer's certificate comes from one of our own anchors."""
 
@@ -107,6 +114,7 @@ def draft_manifest(
     A manifest that the file has already becomes the parent of the new one.
     """
     mark = bytes.fromhex(marker)
+    refuse_flood(source)
     drafting = _Drafting(source, target, content_type, definition, certificates, algorithm, mark)
     parent = _PARENT if _has_manifest(source, content_type) else None
     for length in FILLING:
@@ -207,6 +215,7 @@ def read_manifest(source: IO[bytes], own_anchors: str, other_anchors: str) -> Ma
     """
     from c2pa import C2paError  # noqa: PLC0415 - a quick start
 
+    refuse_flood(source)
     try:
         found = _read(source, own_anchors)
         by_own = is_trusted = _is_trusted(found)
@@ -215,15 +224,29 @@ def read_manifest(source: IO[bytes], own_anchors: str, other_anchors: str) -> Ma
     except (C2paError.ManifestNotFound, C2paError.NotSupported):
         return None
     except C2paError as error:
-        return ManifestFacts(
-            is_trusted=False,
-            signature=None,
-            generator="",
-            is_ai=False,
-            generation=None,
-            problems=[ManifestProblem("manifest.unreadable", _text(str(error)))],
-        )
+        return _explain(source, str(error))
     return _describe(found, by_own=by_own, is_trusted=is_trusted)
+
+
+def _explain(source: IO[bytes], error: str) -> ManifestFacts:
+    """Return the facts of a file that cannot be read."""
+    is_inside = _find(source, STORE) is not None
+    problem = ManifestProblem("manifest.unreadable", _text(error))
+    if not is_inside and error.startswith(REMOTE):
+        problem = ManifestProblem(
+            "manifest.inaccessible", "The file only names the URL of a manifest. It is not fetched."
+        )
+    elif not is_inside:
+        problem = ManifestProblem("file.unreadable", _text(f"The file has no manifest and cannot be read: {error}"))
+    return ManifestFacts(
+        is_trusted=False,
+        signature=None,
+        generator="",
+        is_ai=False,
+        generation=None,
+        problems=[problem],
+        is_inside=is_inside,
+    )
 
 
 def _read(source: IO[bytes], anchors: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from penstock.store.database import Connection, Database
 from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.billing.ledger_rows import Holding
 from penstock.store.queries.files import file_rows, lineage_rows, storage_rows
-from penstock.store.queries.jobs import job_rows, open_job_rows, pipeline_rows, request_rows
+from penstock.store.queries.jobs import advance_rows, job_rows, open_job_rows, pipeline_rows, request_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS, AcceptedRequest
 
 
@@ -95,14 +95,15 @@ class Acceptance:
 
     def make_record(self, now: float) -> AcceptedRequest:
         """Return the record by which a repeated request is recognised."""
-        submission, first = self.submission, self.jobs[0]
+        submission = self.submission
+        job_ids = tuple(job.id for job in self.jobs)
         return AcceptedRequest(
-            id=first.pipeline_id or first.batch_id or first.id,
+            id=self.pipeline.id if self.pipeline else self.jobs[0].batch_id or self.jobs[0].id,
             account_id=submission.key.account_id,
             key_id=submission.key.public_id,
             idempotency_key=submission.idempotency_key,
             fingerprint=submission.decoded.mark,
-            job_ids=tuple(job.id for job in self.jobs),
+            job_ids=job_ids or (self.pipeline.reused if self.pipeline else ()),
             created_at=now,
         )
 
@@ -149,9 +150,9 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     request_rows.wait_for_same(connection, *submission.slot, is_retry=submission.is_retry)
     if earlier := find_earlier(connection, submission, now):
         return earlier
-    if wanted.storage_quota is not None:
+    if wanted.storage_quota is not None and wanted.jobs:
         storage_rows.refuse_full(connection, submission.key.account_id, wanted.storage_quota)
-    headroom = open_job_rows.admit(connection, submission.key, len(wanted.jobs), now)
+    headroom = open_job_rows.admit(connection, submission.key, len(wanted.jobs), now) if wanted.jobs else None
     files = [(file.sha256, job, path, file) for job in wanted.jobs for path, file in job.inputs.items()]
     for _, job, path, file in sorted(files, key=itemgetter(0)):  # in one global order, so that locks cannot deadlock
         token = file_at(job.params, path).get("file_token")
@@ -165,6 +166,8 @@ def accept(connection: Connection, wanted: Acceptance, now: float) -> Receipt:
     if request.idempotency_key is not None:
         request_rows.forget_key(connection, request.account_id, request.idempotency_key)
     written = job_rows.insert_all(connection, wanted.jobs, now, request_rows.addition([request]))
+    if wanted.pipeline is not None and not written:  # all of its results were there
+        advance_rows.resume(connection, wanted.pipeline.id, now)
     return Receipt(request.id, written, headroom=headroom)
 
 

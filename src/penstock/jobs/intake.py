@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import file_at, with_file
-from penstock.domain.api_keys import ApiKey
+from penstock.domain.api_keys import ApiKey, Reuse
 from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.guardrails.contents import read_params
 from penstock.domain.guardrails.inquiry import GuardrailFinding
@@ -139,6 +139,7 @@ class Intake:
         """Create all jobs of a request or none, or return the jobs of the earlier request that it repeats."""
         request, offer = self._read_request(submission)
         if request.dry_run:
+            self._refuse_unpriced(offer, submission.key)
             return await self._forecast(submission, request, offer)
         with self.alone(submission):
             return await self._accept(submission, request, offer)
@@ -173,37 +174,52 @@ class Intake:
         offer = offers.get(request.model, submission.key.allows_model)
         if not submission.key.allows_model(request.model):
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
-        if submission.key.budgets and not offer.is_priced(self._clock()):
-            raise refuse_unpriced(request.model)
         return request, offer
+
+    def _refuse_unpriced(self, offer: Offer, key: ApiKey) -> None:
+        if key.budgets and not offer.is_priced(self._clock()):
+            raise refuse_unpriced(offer.id)
 
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
         slots = offer.model.files
         has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
-        is_looked_up = has_files or request.reuse or self.is_guarded
+        may_reuse = _may_reuse(request, submission.key)
+        is_looked_up = has_files or may_reuse or self.is_guarded
         if is_looked_up and (found := await self.find_earlier_request(submission)):
             return found  # without opening any file
         try:
-            self.refuse_overflow(submission.key.account_id, len(request.input))
+            if not may_reuse:
+                self._refuse_job(submission, request, offer)
             inputs = await self._read_inputs(request, offer, submission.key)
+            inputs = await self.inspect(submission, offer, inputs)
+            if may_reuse:
+                if result := await self.find_result(offer, inputs[0], submission.key.account_id):
+                    return Receipt(result.id, [result], reused=True, ignored=_list_ignored(request, result))
+                self._refuse_job(submission, request, offer)
         except PenstockError:
-            if not has_files and (found := await self.find_earlier_request(submission)):
+            if not is_looked_up and (found := await self.find_earlier_request(submission)):
                 return found  # a request that was accepted before is not refused now
             raise
-        inputs = await self.inspect(submission, offer, inputs)
-        if request.reuse and (result := await self._find_result(offer, inputs[0], submission.key)):
-            return Receipt(result.id, [result], reused=True, ignored=_list_ignored(request, result))
         accepted = self._make_jobs(submission, request, offer, inputs)
         for job, item in zip(accepted, inputs, strict=True):
             await self.store_files(job, item)
         return await self.commit(submission, accepted)
 
-    async def _find_result(self, offer: Offer, item: ReadInput, key: ApiKey) -> Job | None:
-        """Return a kept job of the account whose result a request would give again, by a route that there still is."""
+    def _refuse_job(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> None:
+        """Raise if new jobs cannot be taken or paid for. A reused result is returned all the same."""
+        self._refuse_unpriced(offer, submission.key)
+        self.refuse_overflow(submission.key.account_id, len(request.input))
+
+    async def find_result(
+        self, offer: Offer, item: ReadInput, account_id: str, taken: Collection[str] = ()
+    ) -> Job | None:
+        """Return a kept job whose result a request would give again, by a route of today. It is none of `taken`."""
         routes = [(route.vendor, route.model) for route in sorted(offer.routes, key=attrgetter("order"))]
         marks = [mark_result(offer.model, route, item.params, item.files) for route in routes]
         wanted = [replace(mark, seed=None) if item.has_random_seed else mark for mark in marks if mark is not None]
-        return await self._database.read(result_rows.find, key.account_id, wanted, self._clock()) if wanted else None
+        if not wanted:
+            return None
+        return await self._database.read(result_rows.find, account_id, wanted, self._clock(), taken)
 
     async def store_files(self, job: Job, item: ReadInput) -> None:
         """Store the bytes that came with the request, before the job that takes them is written."""
@@ -295,7 +311,7 @@ class Intake:
                 self._policy().check_url(request.webhook.url)
             except UrlNotAllowed as error:
                 details.append(Detail("webhook.url", error.message, error.code))
-        if isinstance(request, GenerationBody) and request.reuse and len(request.input) > 1:
+        if isinstance(request, GenerationBody) and request.reuse is Reuse.EXACT and len(request.input) > 1:
             message = f"`reuse` is for a single input, got {len(request.input)}: send a request for each."
             details.append(Detail("reuse", message))
         return details
@@ -460,6 +476,16 @@ def raise_all(details: list[Detail]) -> None:
         raise JobNotFound(details[0].message, param=details[0].loc, details=details)
     if details:
         raise refuse(details)
+
+
+def _may_reuse(request: GenerationBody, key: ApiKey) -> bool:
+    """Return whether a kept result may be the answer.
+
+    A key's default leaves batches alone, as they want several results, and requests that wait for a webhook.
+    """
+    if request.reuse is not None:
+        return request.reuse is Reuse.EXACT
+    return key.reuse == Reuse.EXACT and len(request.input) == 1 and request.webhook is None
 
 
 def _list_ignored(request: GenerationBody, result: Job) -> tuple[str, ...]:

@@ -207,6 +207,7 @@ class StepRecord(TypedDict):
     needs: Annotated[list[str], Field(description="the steps whose outputs it takes")]
     is_fan_out: Annotated[bool, Field(description="whether it has `for_each`")]
     on_error: Annotated[str, _described_as(OnError)]
+    is_reused: Annotated[bool, Field(description="whether its jobs are earlier ones, whose results are used again")]
     job_ids: list[str]
     jobs: Annotated[list[JobRecord] | None, Field(description="those not deleted; null in lists and events")]
 
@@ -348,7 +349,7 @@ class RecordBuilder:
             "status": _pipeline_status(pipeline, known).value,
             "done": pipeline.done,
             "progress": _mean(progress.get(job_id, 0.0) for job_id in pipeline.job_ids),
-            "steps": [self._step(step, known, progress, jobs) for step in pipeline.steps],
+            "steps": [self._step(pipeline, step, known, progress, jobs) for step in pipeline.steps],
             "params": dict(pipeline.params),
             "given": dict(pipeline.given),
             "on_error": pipeline.on_error.value,
@@ -372,6 +373,7 @@ class RecordBuilder:
 
     def _step(
         self,
+        pipeline: Pipeline,
         step: PipelineStep,
         states: Mapping[str, str],
         progress: Mapping[str, float],
@@ -385,6 +387,7 @@ class RecordBuilder:
             "needs": list(step.needs),
             "is_fan_out": step.is_fan_out,
             "on_error": step.on_error.value,
+            "is_reused": set(step.job_ids) <= set(pipeline.reused),
             "job_ids": list(step.job_ids),
             "jobs": None if jobs is None else [self.job(jobs[name]) for name in step.job_ids if name in jobs],
         }

@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import Line, Number, Params, Text, read, shorten
+from penstock.domain.api_keys import Reuse
 from penstock.domain.events import EventType
 from penstock.errors import Detail, InvalidRequest
 
@@ -18,6 +19,9 @@ MAX_INPUTS = 16
 MAX_RETENTION = 10 * 365 * 86400
 MAX_VALUES = 5_000
 """A request needs a few hundred values. Reading a million would block the event loop for all callers."""
+REUSE = (
+    "`exact`: get the kept result of an equal request of yours, free of charge; `off`: a new one; default: as the key"
+)
 MAX_SEPARATORS = 100_000
 """The limit before parsing, where separators inside strings count too."""
 
@@ -69,9 +73,7 @@ class GenerationBody(Params):
     start_timeout: Number | None = Field(default=None, gt=0, description="seconds until it must have started")
     run_timeout: Number | None = Field(default=None, gt=0, description="seconds it may run once started")
     retention: Retention | None = Field(default=None, description='seconds that the finished job is kept, or "forever"')
-    reuse: Literal["exact"] | None = Field(
-        default=None, description="exact: get the kept result of an equal request of yours, free of charge"
-    )
+    reuse: Reuse | None = Field(default=None, description=REUSE)
     dry_run: StrictBool | None = Field(default=None, description="validate and price, but create nothing")
 
     nested: ClassVar = {"input": InputItem, "webhook": Webhook}

@@ -185,6 +185,11 @@ class Offers:
         """Return the vendor with the credential that placed an order, or else its current one."""
         return self.by_credential.get((attempt.vendor, attempt.credential)) or self.vendors[attempt.vendor]
 
+    def most_results(self, offer: Offer) -> int | None:
+        """Return how many results one job of a model makes at most, whichever route it takes; None: as `n` allows."""
+        every = (self.vendors[route.vendor].most_results(route.model) for route in offer.routes)
+        return min((most for most in every if most is not None), default=None)
+
     def get(self, model: str, allows: Callable[[str], bool] | None = None) -> Offer:
         """Return the offer of this id; raise an error that names the nearest one the caller may use."""
         offer = self.by_model.get(model)

@@ -40,6 +40,8 @@ class OpenUpload:
     file_token: str | None = None
     offset: int = 0
     """Bytes received."""
+    is_open_ended: bool = False
+    """Whether its sender says at the end how long it is. `length` is then the largest that it may have."""
 
     @property
     def is_whole(self) -> bool:
@@ -58,7 +60,15 @@ class UploadFolder:
         return self._folder(upload.account_id) / f"{upload.id}.part"
 
     def create(
-        self, account_id: str, length: int, metadata: str, name: str | None, now: float, room: int | None = None
+        self,
+        account_id: str,
+        length: int,
+        metadata: str,
+        name: str | None,
+        now: float,
+        room: int | None = None,
+        *,
+        is_open_ended: bool = False,
     ) -> OpenUpload:
         """Begin an upload. Raise if the account has too many, or all of them together need more bytes than `room`."""
         folder = self._folder(account_id)
@@ -71,6 +81,7 @@ class UploadFolder:
             name=name,
             created_at=now,
             expires_at=now + LIFE_SECONDS,
+            is_open_ended=is_open_ended,
         )
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0015"
+SCHEMA_VERSION = "0016"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -71,6 +71,7 @@ keys = Table(
     Column("concurrent_streams", Integer),
     Column("lineage", Word, nullable=False),  # the first of the keys that replaced each other: they have common budgets
     Column("replaced_by", Word),
+    Column("reuse", Word),  # "exact": its generations reuse kept results
     Index("keys_by_account", "account_id"),
 )
 

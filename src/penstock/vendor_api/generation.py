@@ -450,6 +450,10 @@ class GenerationVendor(Protocol):
         """Return the vendor's own JSON Schema of a model's params; None if it has none."""
         ...
 
+    def most_results(self, model: str) -> int | None:
+        """Return how many results one order for this upstream model makes at most; None: as many as its `n` allows."""
+        ...
+
 
 class GenerationDefaults:
     """Defaults of generation vendors; a vendor overrides what it can do."""
@@ -490,3 +494,8 @@ class GenerationDefaults:
         """Return that there is no schema."""
         del model
         return without_call(None)
+
+    def most_results(self, model: str) -> int | None:
+        """Return that an order makes as many results as its params say."""
+        del model
+        return None

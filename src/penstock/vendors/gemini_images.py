@@ -111,6 +111,11 @@ class GeminiImages(GenerationDefaults):
         self.options = options
         self._headers = {"x-goog-api-key": options.api_key} if options.api_key else {}
 
+    def most_results(self, model: str) -> int:
+        """Return the pictures of one call."""
+        del model
+        return TERMS.most
+
     def submit(self, order: Order) -> Flow[Finished | Refused | Failed]:
         """Order one picture and read it from the reply. Several would be several orders that no reply proves."""
         try:

@@ -56,6 +56,16 @@ class FileUpload:
         self.texts = {name.decode(): value for name, value in form.texts.items()}
 
 
+async def read_bytes(request: Request, field: str = "file") -> AsyncIterator[bytes]:
+    """Yield the bytes of a body that is a file. Raise as soon as they are too many for its kind."""
+    size, most = 0, 0
+    async for chunk in request.stream():
+        most = most or most_bytes_of(chunk)
+        size += len(chunk)
+        check_size(size, most, field)
+        yield chunk
+
+
 def check_size(size: int, most: int, field: str = "file") -> None:
     """Raise if a file has more bytes than its kind may have."""
     if size > most:

@@ -219,3 +219,21 @@ async def test_a_rule_that_notes_lets_a_job_run(start: Start) -> None:
     assert (job["status"], job["guardrails"][0]["reason"]) == ("succeeded", REASON)
     plain = await server.generate(prompt=FINE, **QUICK)
     assert plain["guardrails"] == [{"name": "words", "verdict": "allow", "reason": None, "annotations": {}}]
+
+
+async def test_a_result_is_not_reused_for_a_refused_request(server: Server) -> None:
+    gateway, params = server.gateway, {"prompt": BAD, "seed": 7, **QUICK}
+    rules = gateway.guardrails._guardrails
+    gateway.guardrails.use([])
+    assert (await server.generate(IMAGE, **params))["status"] == "succeeded"
+    step = {"name": "a", "model": IMAGE, "params": params}
+    orders = {
+        "/model/v1/generation": {"model": IMAGE, "input": [{"params": params}], "reuse": "exact"},
+        "/api/v1/pipelines": {"steps": [step], "reuse": "exact"},
+    }
+    for path, body in orders.items():
+        gateway.guardrails.use([])
+        assert (await server.client.post(path, json=body)).headers.get("reused", "true") == "true"
+        gateway.guardrails.use(rules)
+        response = await server.client.post(path, json=body)
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "content_refused"), path

@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from chat_steps import chatting
 from conftest import VIDEO, Server, Start
+from flows import PICTURE
 from guard_hook import ALLOW, NOTE, REFUSE, Hook, hooked, simulated, texts_of
 from steps import refused
 from test_live_settings import reload
@@ -288,13 +289,9 @@ async def test_a_crowd_of_one_account_never_opens_a_hook_that_works(
 
 async def test_a_long_pipeline_waits_for_its_own_turns(start: Start, hook: Hook) -> None:
     server = await start(simulated(hook.table()))
-    each = {
-        "name": "p",
-        "model": "sim_text_to_image",
-        "for_each": {"param": "prompts"},
-        "params": {"prompt": {"item": ""}},
-    }
-    body = {"params": {"prompts": [f"a boat {number}" for number in range(40)]}, "steps": [each]}
+    prompts = [{"prompt": f"a boat {number}"} for number in range(40)]
+    each = {**PICTURE, "for_each": prompts, "params": {"prompt": {"item": "prompt"}}}
+    body = {"steps": [each]}
     response = await server.client.post("/api/v1/pipelines", json=body)
     assert response.status_code == 202, response.text
     assert (len(hook.asked), hook.most <= 8) == (40, True)

@@ -14,6 +14,7 @@ from test_budgets import PRICED, payer_of, standing
 from test_files import LOOPBACK, Pictures, picture, serving
 from test_live_settings import reload
 
+from penstock.offers.offer import Offer
 from penstock.store.queries.billing.ledger_audit import check
 from penstock.store.tables import results
 
@@ -209,3 +210,67 @@ async def test_a_batch_is_refused(server):
     error = refused(await server.client.post(GENERATION, json=body), 400, "invalid_params")
     assert (error["param"], "single input, got 2" in error["message"]) == ("reuse", True)
     assert await count_jobs(server) == 0
+
+
+# -- defaults of keys
+
+
+async def test_the_default_of_a_key_holds_until_a_request_says_otherwise(server):
+    client = await server.sign_in(reuse="exact")
+    first = await finish_new(server, await ask(client, top={"reuse": None}))
+    reused(await ask(client, top={"reuse": None}), first)
+    made(await ask(client, top={"reuse": "off"}))
+    made(await ask(server.client, top={"reuse": None}))
+    made(await ask(client, top={"reuse": None, "webhook": {"url": "https://example.com/hook"}}))
+    reused(await ask(client, top={"webhook": {"url": "https://example.com/hook"}}), first)
+    batch = await client.post(GENERATION, json=body_of({"script": QUICK}, {"script": QUICK}, model=MODEL))
+    assert (batch.status_code, len({job["id"] for job in batch.json()["jobs"]} | {first})) == (202, 3)
+
+
+async def test_administrators_set_the_default_of_a_key(start):
+    server = await start(
+        '[server]\nadmin_key = "' + (admin := "psa_" + "abcdefgh" * 5) + '"\n[vendors.sim]\ntype = "sim"\n'
+    )
+    headers = {"authorization": f"Bearer {admin}"}
+
+    async def change(path: str, method: str = "POST", **body: Any) -> dict[str, Any]:
+        answer = await server.client.request(method, f"/admin/v1/keys{path}", json=body, headers=headers)
+        assert answer.status_code in (200, 201), answer.text
+        return answer.json()
+
+    issued = await change("", account="default", reuse="exact")
+    assert issued["reuse"] == "exact"
+    key = {"authorization": f"Bearer {issued['key']}"}
+    first = await finish_new(server, await ask(server.client, headers=key, top={"reuse": None}))
+    reused(await ask(server.client, headers=key, top={"reuse": None}), first)
+    rotated = await change(f"/{issued['public_id']}/rotate")
+    assert rotated["reuse"] == "exact"
+    assert (await change(f"/{rotated['public_id']}", "PATCH", name="b"))["reuse"] == "exact"
+    assert (await change(f"/{rotated['public_id']}", "PATCH", reuse=None))["reuse"] is None
+    bad = {"account": "default", "reuse": "near"}
+    error = refused(await server.client.post("/admin/v1/keys", json=bad, headers=headers), 400, "invalid_params")
+    assert (error["param"], "exact" in error["message"]) == ("reuse", True)
+
+
+# -- a reused result needs no room
+
+
+async def test_a_reused_result_needs_no_room_for_a_job(start):
+    server = await start('[vendors.sim]\ntype = "sim"\n[jobs]\nmax_waiting = 1\n')
+    first = await finish_new(server, await ask(server.client))
+    async with asyncio.timeout(60):  # until the end of the first one is counted
+        while (await ask(server.client, script={"ending": "never"})).status_code == 429:
+            pass
+    refused(await ask(server.client, face_limit=48), 429, "queue_full")
+    reused(await ask(server.client), first)
+    full = await server.sign_in(concurrent_jobs=1, reuse="exact")
+    made(await ask(await server.sign_in("mill"), face_limit=48))
+    reused(await ask(full, top={"reuse": None}), first)
+
+
+async def test_a_result_without_a_price_is_reused_by_a_key_with_a_budget(server, monkeypatch):
+    first = await finish_new(server, await ask(server.client))
+    monkeypatch.setattr(Offer, "is_priced", lambda *_: False)
+    careful = await server.sign_in(budgets={"total": "1"})
+    reused(await ask(careful), first)
+    refused(await ask(careful, face_limit=48), 403, "model_not_allowed")

@@ -89,6 +89,27 @@ async def test_a_preview_is_signed_as_its_result_is(server):
     assert assertion(manifest, "penstock.generation")["job_id"] == job["id"]
 
 
+async def test_a_result_too_large_for_a_manifest_gets_a_sidecar(server, monkeypatch):
+    monkeypatch.setattr(signing, "MAX_EMBEDDED_BYTES", 1000)
+    job = await server.generate(VIDEO, script={}, prompt="a boat")
+    output = primary(job)
+    assert output["provenance"] == "sidecar"
+    data = await download(server, output)
+    sidecar = (await server.client.get(urlsplit(output["sidecar_url"]).path)).content
+    assert read_sidecar(sidecar)[0]["sha256"] == output["sha256"]
+    assert (await verify(server, data, sidecar=sidecar))["verdict"] == "signed_here"
+    assert (await verify(server, data))["verdict"] == "unsigned"
+    named = (await server.client.post("/api/v1/verify", json={"job": job["id"]})).json()
+    assert (named["verdict"], named["generation"]["job_id"]) == ("signed_here", job["id"])
+
+
+async def test_whatever_is_put_behind_a_film_is_noticed(server):
+    data = await download(server, primary(await server.generate(VIDEO, script={}, prompt="a boat")))
+    for kind in (b"free", b"skip", b"mdat", b"uuid"):
+        report = await verify(server, data + (40).to_bytes(4) + kind + bytes(32))
+        assert (report["verdict"], report["is_trusted"]) == ("tampered", False), kind
+
+
 async def test_a_sidecar_needs_the_key_or_the_signed_link(server):
     job = await server.generate(MODEL, script={})
     link = urlsplit(primary(job)["sidecar_url"])

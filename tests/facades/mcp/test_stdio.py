@@ -65,7 +65,7 @@ async def hear(process: Process) -> dict[str, Any]:
     return json.loads(await process.stdout.readline())
 
 
-async def test_bad_messages_are_answered_and_the_end_of_input_ends_it(server: Server) -> None:
+async def test_bad_messages_are_answered_and_the_end_of_the_input_ends_it(server: Server) -> None:
     process = await start(server.url, await server.new_key())
     for message, code in ((b"{", -32700), (b"[1]", -32600), ({"id": None, "method": "ping"}, -32600)):
         await say(process, message)
@@ -73,12 +73,63 @@ async def test_bad_messages_are_answered_and_the_end_of_input_ends_it(server: Se
     await say(process, {"id": 7, "method": "ping"})
     answer = await hear(process)
     assert (answer["id"], answer["error"]["code"]) == (7, -32600)
-    call = {"name": "generate_image", "arguments": draw(latency=600)}
-    await say(process, {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": call})
+    await say(process, b'{"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "\\ud800"}}')
+    answer = await hear(process)
+    assert (answer["id"], answer["error"]["code"]) == (8, -32700)
     await say(process, {"jsonrpc": "2.0", "id": 9, "method": "ping"})
-    assert await hear(process) == {"jsonrpc": "2.0", "id": 9, "result": {}}
+    await say(process, {"jsonrpc": "2.0", "id": 9, "method": "ping"})
+    both = {str(message["id"]): message for message in (await hear(process), await hear(process))}
+    assert both["9"]["result"] == {}
+    assert both["None"]["error"]["code"] == -32600
     output, errors = await process.communicate(b"")
     assert (process.returncode, output, errors) == (0, b"", b"")
+
+
+def call(number: int, **script: Any) -> dict[str, Any]:
+    params = {"name": "generate_image", "arguments": draw(**script), "_meta": {"progressToken": number}}
+    return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
+
+
+async def test_open_calls_are_answered_after_the_end_of_the_input(server: Server) -> None:
+    process = await start(server.url, await server.new_key())
+    words = [json.dumps(call(number, latency=0.5)) for number in range(3)]
+    output, errors = await process.communicate("\n".join(words).encode())  # without a newline at the end
+    answers = [message for message in map(json.loads, output.splitlines()) if "id" in message]
+    assert {answer["id"]: answer["result"]["structuredContent"]["status"] for answer in answers} == dict.fromkeys(
+        range(3), "succeeded"
+    )
+    assert (process.returncode, errors) == (0, b"")
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+async def test_it_leaves_when_nobody_reads(server: Server, has_ended: bool) -> None:
+    ours, theirs = os.pipe()
+    process = await asyncio.create_subprocess_exec(
+        PENSTOCK, "mcp", env=environment(server.url, await server.new_key()), stdin=PIPE, stdout=theirs, stderr=PIPE
+    )
+    os.close(theirs)
+    await say(process, call(1, latency=600))
+    assert b"notifications/progress" in await asyncio.to_thread(os.read, ours, 1000)  # the call is open
+    os.close(ours)
+    assert process.stdin is not None
+    if has_ended:
+        process.stdin.close()
+    else:
+        await say(process, {"jsonrpc": "2.0", "id": 2, "method": "ping"})
+    assert process.stderr is not None
+    assert await process.stderr.read() == b""
+    assert await process.wait() == 0
+
+
+async def test_a_cancelled_call_is_not_answered_and_its_job_goes_on(server: Server) -> None:
+    process = await start(server.url, await server.new_key())
+    await say(process, call(1, latency=600))
+    assert (await hear(process))["method"] == "notifications/progress"
+    await say(process, {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}})
+    output, errors = await process.communicate(b"")
+    assert (process.returncode, output, errors) == (0, b"", b"")
+    (job,) = (await server.client.get("/api/v1/jobs")).json()["data"]
+    assert not job["done"]
 
 
 async def test_a_wrong_key_is_answered(server: Server) -> None:

@@ -83,6 +83,23 @@ async def test_other_clients_get_no_task(server: Server, mode: Literal["legacy",
     async with connected(server.url, await server.new_key(), mode) as client:
         result = await client.call_tool("generate_image", {"model": IMAGE, "params": params})
         assert result.structured_content["done"]
-        if mode == "legacy":
+
+
+async def test_scopes_hold(server: Server) -> None:
+    async with connected(server.url, await server.new_key(), extensions=[Tasks()]) as client:
+        task = await order(client, latency=600)
+    for scope, methods in (("chat", ("tasks/get", "tasks/cancel", "tasks/update")), ("read", ("tasks/cancel",))):
+        key = await server.new_key(scopes=frozenset({scope}))
+        async with connected(server.url, key, extensions=[Tasks()]) as client:
+            for method in methods:
+                with pytest.raises(MCPError) as refusal:
+                    await ask(client, method, task.task_id)
+                assert refusal.value.data["code"] == "scope_not_allowed", (scope, method)
+    assert not (await server.client.get(f"/api/v1/jobs/{task.task_id}")).json()["done"]
+
+
+async def test_the_methods_of_the_other_generation_are_not_known(server: Server) -> None:
+    async with connected(server.url, await server.new_key(), extensions=[Tasks()]) as client:
+        for method in ("tasks/list", "tasks/result"):
             with pytest.raises(MCPError, match="not found"):
-                await ask(client, "tasks/get", result.structured_content["job_id"])
+                await ask(client, method, "job_x")

@@ -91,7 +91,6 @@ async def test_hostile_messages_are_refused_in_json_rpc(server: Server) -> None:
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x\\u0000"}}', 200, -32602),
         (b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"cancel","_meta":3}}', 200, -32602),
         (b'{"jsonrpc":"2.0","id":1,"method":"nothing\\u0000"}', 200, -32601),
-        (b'{"jsonrpc":"2.0","id":1,"method":"resources/list"}', 200, -32601),
         (b'{"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"job_x"}}', 200, -32601),
     ]
     for body, status, code in cases:

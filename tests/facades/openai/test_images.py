@@ -8,10 +8,20 @@ from typing import Any
 import openai
 import pytest
 from conftest import Server, Start
+from doubles.fal import FalDouble
+from doubles.media import listening
 from openai_media import IMAGE, QUICK, VIDEO, connect, draw, jobs_of, script
 from PIL import Image
 
 PATH = "/v1/images/generations"
+FLUX = """
+[[models]]
+id = "own_flux"
+kind = "image"
+vendor = "fal"
+model = "fal-ai/flux/dev"
+output = "images"
+"""
 
 
 def opened(text: str | None) -> Image.Image:
@@ -94,6 +104,19 @@ async def test_hints_are_left_out_where_the_model_has_no_such_param(server: Serv
 
     assert raw.headers["x-penstock-left-out"] == "moderation, style, user"
     assert (await jobs_of(server))[0]["input"]["quality"] == "high"
+
+
+async def test_a_model_declared_without_params_gets_the_fields_as_they_are(start: Start) -> None:
+    async with listening(FalDouble()) as double:
+        server = await start(double.settings() + FLUX)
+        client = await connect(server)
+
+        await client.images.generate(model="own_flux", prompt="a fox", user="u1", extra_body={"num_images": 1})
+
+        (order,) = double.orders.values()
+        assert order.body == {"prompt": "a fox", "num_images": 1}
+        error = await refusal(client.images.edit(model="own_flux", prompt="a fox", image=draw()))
+        assert (error.code, error.param) == ("unsupported_value", "model")
 
 
 # -- streams

@@ -23,6 +23,8 @@ async function refusal(promise) {
   const error = await promise.then(() => assert.fail("it did not fail"), (found) => found);
   assert.ok(error instanceof ApiError, String(error));
   assert.ok(error.body.detail);
+  assert.equal(error.message, error.body.message);
+  assert.ok(error.message.length > 15, error.message);
   return error;
 }
 
@@ -82,6 +84,17 @@ test("an upload, by itself and as an input", async () => {
   const solid = await fal.run(SOLID, { input: { image_url: file, script: QUICK } });
   assert.equal((await read(solid.data.model_mesh.url)).toString("latin1", 0, 4), "glTF");
   assert.ok((await fal.run(SOLID, { input: { image_url: url, script: QUICK } })).data.model_mesh);
+});
+
+test("an upload in parts", async () => {
+  const { data } = await fal.run(FILM, film());
+  const padding = Buffer.alloc(91 << 20); // a box that readers skip
+  padding.writeUInt32BE(padding.length);
+  padding.write("free", 4);
+  const file = new File([await read(data.video.url), padding], "long.mp4", { type: "video/mp4" });
+  const url = await fal.storage.upload(file);
+  assert.equal((await read(url)).length, file.size);
+  assert.ok((await fal.run(FILM, film({ video_url: url }))).data.video);
 });
 
 test("what is refused", async () => {

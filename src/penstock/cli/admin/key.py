@@ -30,7 +30,7 @@ from penstock.cli.options import AsJson, ConfigFile, DataFolder
 from penstock.cli.printing import expected_errors, fail, print_json, print_result, print_table
 from penstock.cli.store_access import change_store, load_settings, read_store
 from penstock.domain.accounts import OVERLAP_SECONDS, Actor, KeyWish, read_account_name
-from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Scope, make_admin_key
+from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Reuse, Scope, make_admin_key
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
@@ -42,6 +42,10 @@ PublicId = Annotated[str, typer.Argument(help="The key's id, or the whole key.")
 Name = Annotated[str | None, typer.Option(metavar="TEXT", help="What it is for.")]
 Models = Annotated[list[str] | None, typer.Option("--model", metavar="ID", help="A model it may use; repeatable.")]
 Endpoints = Annotated[list[Scope] | None, typer.Option("--endpoint", help="What it may do; repeatable.")]
+Reuses = Annotated[
+    Reuse | None,
+    typer.Option("--reuse", help="exact: its generations get kept results of equal requests; off: new ones."),
+]
 Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d.")]
 
 
@@ -55,6 +59,7 @@ def create(
     model: Models = None,
     endpoint: Endpoints = None,
     expires: Expires = None,
+    reuse: Reuses = None,
     budget: BudgetAmount = None,
     budget_period: BudgetPeriod = Period.TOTAL,
     budget_time_zone: BudgetZone = "UTC",
@@ -83,6 +88,7 @@ def create(
                 concurrent_streams=concurrent_streams,
             ),
             allowances=read_allowances(budget, budget_period, budget_time_zone),
+            reuse="exact" if reuse is Reuse.EXACT else None,
         )
         text, record = _issue(settings, _check_account(account), wish, now)
     _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
@@ -161,6 +167,7 @@ def change(
     model: Models = None,
     endpoint: Endpoints = None,
     expires: Expires = None,
+    reuse: Reuses = None,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
@@ -182,6 +189,8 @@ def change(
         if expires is not None:
             seconds = None if expires == "never" else _read_time("--expires", expires)
             changes["expires_at"] = None if seconds is None else now + seconds
+        if reuse is not None:
+            changes["reuse"] = "exact" if reuse is Reuse.EXACT else None
 
         def amend(key: ApiKey) -> ApiKey:
             limits = make_limits(

@@ -4,7 +4,7 @@ import asyncio
 import sys
 
 from penstock.cli.options import ConfigFile, DataFolder
-from penstock.cli.printing import fail
+from penstock.cli.printing import fail, release_stdout
 from penstock.cli.remote.connection import BaseUrl, settled_address
 
 
@@ -23,5 +23,7 @@ def mcp(*, base_url: BaseUrl = None, data: DataFolder = None, config: ConfigFile
         fail(str(error))
     try:
         asyncio.run(serve(address, sys.stdin.buffer, sys.stdout.buffer))
-    except KeyboardInterrupt:
-        return
+    except* KeyboardInterrupt:
+        pass
+    except* BrokenPipeError:  # the agent has gone
+        release_stdout()

@@ -2,10 +2,13 @@
 
 import asyncio
 import base64
+import contextlib
 import json
+import os
+import select
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO, Final, cast
 
 import httpx2
@@ -19,8 +22,13 @@ VERSION: Final = "io.modelcontextprotocol/protocolVersion"
 PATIENCE_SECONDS: Final = 60.0
 """Seconds for which a request is sent again while the server does not answer: it may be restarting."""
 READ_SECONDS: Final = 120.0
+LAST_SECONDS: Final = 60.0
+"""Seconds for which open calls are still answered after the input has ended."""
+LOOK_SECONDS: Final = 1.0
+"""Seconds after which it is checked that the output is still read."""
+READ_BYTES: Final = 1 << 16
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.25, 5.0
-PARSE_ERROR, INVALID_MESSAGE, NOT_REACHED = -32700, -32600, -32000
+PARSE_ERROR, INVALID_MESSAGE, NOT_REACHED, NOT_ANSWERED = -32700, -32600, -32000, -32001
 
 
 class ConnectionCut(Exception):
@@ -28,14 +36,15 @@ class ConnectionCut(Exception):
 
 
 async def serve(address: Address, source: BinaryIO, sink: BinaryIO) -> None:
-    """Carry messages until the input ends. Jobs of open calls go on at the server."""
+    """Carry messages until the input ends, then answer the calls that are open. Their jobs go on at the server."""
     lines: asyncio.Queue[bytes] = asyncio.Queue()
     loop = asyncio.get_running_loop()
 
     def read() -> None:
-        for line in source:
-            loop.call_soon_threadsafe(lines.put_nowait, line)
-        loop.call_soon_threadsafe(lines.put_nowait, b"")
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            for line in _read_lines(source.fileno()):
+                loop.call_soon_threadsafe(lines.put_nowait, line)
+            loop.call_soon_threadsafe(lines.put_nowait, b"")
 
     threading.Thread(target=read, daemon=True).start()
     options: dict[str, Any] = client_options(address) | {
@@ -45,7 +54,7 @@ async def serve(address: Address, source: BinaryIO, sink: BinaryIO) -> None:
         bridge = Bridge(http, f"{address.base_url}/mcp", sink, tasks)
         while line := await lines.get():
             bridge.take(line)
-        bridge.stop()
+        await bridge.finish()
 
 
 class Bridge:
@@ -72,33 +81,40 @@ class Bridge:
         if not isinstance(message, dict):
             self._write(_error(None, INVALID_MESSAGE, "The message should be a JSON object."))
             return
-        self._begin(cast("dict[str, Any]", message))
+        self._begin(cast("dict[str, Any]", message), line)
 
-    def _begin(self, message: Mapping[str, Any]) -> None:
+    def _begin(self, message: Mapping[str, Any], line: bytes) -> None:
         request_id, params = message.get("id"), as_object(message.get("params"))
         if message.get("method") == "notifications/cancelled":
             if isinstance(name := params.get("requestId"), str | int) and name in self._open:
                 self._open.pop(name).cancel()
         elif "id" not in message:
             return  # a notification, of which the server needs none
-        elif isinstance(request_id, str | int):
-            self._open[request_id] = self._tasks.create_task(self._answer(message, request_id))
-        else:
+        elif not isinstance(request_id, str | int):
             self._write(_error(None, INVALID_MESSAGE, "`id` of a request should be a string or an integer."))
+        elif request_id in self._open:
+            self._write(_error(None, INVALID_MESSAGE, f"`id` {request_id!r:.100} is that of an open request."))
+        else:
+            self._open[request_id] = self._tasks.create_task(self._answer(message, line, request_id))
 
-    def stop(self) -> None:
-        """Give up what is open."""
-        for task in self._open.values():
+    async def finish(self) -> None:
+        """Answer what is open, for as long as somebody reads it and at most for `LAST_SECONDS`."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + LAST_SECONDS
+        while self._open and (left := until - loop.time()) > 0 and not _is_closed(self._sink):
+            await asyncio.wait(self._open.values(), timeout=min(left, LOOK_SECONDS))
+        for request_id, task in self._open.items():
             task.cancel()
+            self._write(_error(request_id, NOT_ANSWERED, "The input has ended. A job that this call began goes on."))
 
-    async def _answer(self, message: Mapping[str, Any], request_id: str | int) -> None:
+    async def _answer(self, message: Mapping[str, Any], line: bytes, request_id: str | int) -> None:
         """Send a request until it is answered. The server finds by its key what it has accepted already."""
         loop = asyncio.get_running_loop()
         headers = self._headers(message)
         until, pause = loop.time() + PATIENCE_SECONDS, FIRST_PAUSE_SECONDS
         while True:
             try:
-                await self._exchange(message, request_id, headers)
+                await self._exchange(message, line, request_id, headers)
                 break
             except (httpx2.TransportError, httpx2.StreamError, ConnectionCut) as error:
                 if loop.time() + pause > until:
@@ -109,8 +125,10 @@ class Bridge:
             pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
         self._open.pop(request_id, None)
 
-    async def _exchange(self, message: Mapping[str, Any], request_id: str | int, headers: Mapping[str, str]) -> None:
-        async with self._http.stream("POST", self._url, json=message, headers=headers) as response:
+    async def _exchange(
+        self, message: Mapping[str, Any], line: bytes, request_id: str | int, headers: Mapping[str, str]
+    ) -> None:
+        async with self._http.stream("POST", self._url, content=line, headers=headers) as response:
             if response.headers.get("content-type", "").startswith("text/event-stream"):
                 events = EventLines()
                 async for chunk in response.aiter_bytes():
@@ -144,7 +162,11 @@ class Bridge:
     def _headers(self, message: Mapping[str, Any]) -> dict[str, str]:
         """Return the headers by which the server finds version, method and tool, and a key for resending."""
         method, params = str(message.get("method")), as_object(message.get("params"))
-        headers = {"accept": "application/json, text/event-stream", "idempotency-key": f"mcp-{uuid.uuid4()}"}
+        headers = {
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+            "idempotency-key": f"mcp-{uuid.uuid4()}",
+        }
         version = as_object(params.get("_meta")).get(VERSION)
         if isinstance(version, str):
             headers |= {"mcp-protocol-version": _encode(version), "mcp-method": _encode(method)}
@@ -157,6 +179,26 @@ class Bridge:
     def _write(self, message: Mapping[str, Any]) -> None:
         self._sink.write(json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
         self._sink.flush()
+
+
+def _read_lines(source: int) -> Iterator[bytes]:
+    """Yield lines, which end in a newline. It holds no lock of Python's, which could not end before the input does."""
+    rest: list[bytes] = []
+    while piece := os.read(source, READ_BYTES):
+        *whole, last = piece.split(b"\n")
+        for line in whole:
+            yield b"".join([*rest, line, b"\n"])
+            rest.clear()
+        rest.append(last)
+    if any(rest):
+        yield b"".join([*rest, b"\n"])
+
+
+def _is_closed(sink: BinaryIO) -> bool:
+    """Return whether nobody reads the output any more."""
+    look = select.poll()
+    look.register(sink.fileno(), 0)
+    return bool(look.poll(0))
 
 
 def _encode(value: str) -> str:

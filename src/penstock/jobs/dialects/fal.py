@@ -16,11 +16,13 @@ STATUSES: Final[Mapping[State, str]] = {
     State.CANCELING: "IN_PROGRESS",
 }
 """Of jobs that are not done. All others are `COMPLETED`."""
+TRANSCRIPT: Final = "transcript"
 NAMES: Final[Mapping[str, tuple[str, str]]] = {
     Kind.IMAGE: ("image", "images"),
     Kind.VIDEO: ("video", "videos"),
     Kind.MODEL: ("model_mesh", "model_meshes"),
     Kind.AUDIO: ("audio", "audios"),
+    Kind.TEXT: (TRANSCRIPT, "transcripts"),
 }
 """By kind: the field of one result, and that of several."""
 FILTERED: Final = "content_filtered"
@@ -63,7 +65,7 @@ def write_failure(job: Job) -> dict[str, Any]:
     message, code = failure_of(job)
     place = ["body", "prompt"] if code == FILTERED else ["body"]
     kind = "content_policy_violation" if code == FILTERED else code
-    return {"detail": [{"loc": place, "msg": message, "type": kind}], "error_type": kind}
+    return {"detail": [{"loc": place, "msg": message, "type": kind}], "message": message, "error_type": kind}
 
 
 def write_result(job: Job, scribe: RecordBuilder) -> dict[str, Any]:

@@ -84,14 +84,14 @@ class Inputs:
     ) -> StoredFile:
         """Receive a caller's upload, then open and store it. Its name is known when all of it has arrived.
 
-        `token` is the one that it was promised, if any.
+        `token` is the one that it was promised, if any. Raise `AlreadyStored` if another upload has it.
         """
         with self._allowance.one(account_id, self._max_uploads()):
             async with self._assets.land(chunks) as landed:
                 file = await self._open_landed(landed, account_id, FILE_KINDS)
                 expires_at = None if retention is None else file.created_at + retention
                 file = replace(file, expires_at=expires_at, name=name(), token=token or file.token)
-                await self.store(file, landed.path)
+                await self._keep(file, landed.path, is_promised=token is not None)
             return file
 
     def under_way(self, account_id: str) -> AbstractContextManager[None]:
@@ -105,14 +105,18 @@ class Inputs:
         retention: float | None,
         name: str | None,
         announce: Callable[[str], Awaitable[None]],
+        token: str | None = None,
     ) -> StoredFile:
-        """Open and store a file that is on the disk already. `announce` gets its token before it is stored."""
+        """Open and store a file that is on the disk already. `announce` gets its token before it is stored.
+
+        `token` is the one that it was promised, if any. Raise `AlreadyStored` if another upload has it.
+        """
         landed = await asyncio.to_thread(measure_file, path)
         file = await self._open_landed(landed, account_id, FILE_KINDS)
         expires_at = None if retention is None else file.created_at + retention
-        file = replace(file, expires_at=expires_at, name=name)
+        file = replace(file, expires_at=expires_at, name=name, token=token or file.token)
         await announce(file.token)
-        await self.store(file, path)
+        await self._keep(file, path, is_promised=token is not None)
         return file
 
     async def fetch(
@@ -132,7 +136,11 @@ class Inputs:
 
     async def store(self, file: StoredFile, source: bytes | Path) -> None:
         """Write a file's row, then its bytes. Raise if they exceed the account's storage quota."""
-        await self._store(file, source, file_rows.add, file, self._storage_quota())
+        await self._keep(file, source, is_promised=False)
+
+    async def _keep(self, file: StoredFile, source: bytes | Path, *, is_promised: bool) -> None:
+        add = file_rows.add_promised if is_promised else file_rows.add
+        await self._store(file, source, add, file, self._storage_quota())
 
     async def _store(self, file: StoredFile, source: bytes | Path, add: Callable[..., None], *given: Any) -> None:
         async with self._lock(file):

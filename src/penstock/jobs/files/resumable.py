@@ -3,6 +3,7 @@
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NoReturn
@@ -12,6 +13,7 @@ from penstock.domain.job_errors import FileUnreadable
 from penstock.errors import BodyTooLarge, InvalidRequest, UploadNotFound, UploadOffsetConflict
 from penstock.jobs.files.inputs import Inputs
 from penstock.storage.open_uploads import OpenUpload, UploadFolder, append
+from penstock.store.queries.files.file_rows import AlreadyStored
 
 BATCH_BYTES: Final = 1 << 20
 HEAD_BYTES: Final = 32
@@ -44,6 +46,12 @@ class ResumableUploads:
         create = self._folder.create
         return await asyncio.to_thread(create, account_id, length, metadata, name, self._clock(), room)
 
+    async def create_parts(self, account_id: str, given_name: str) -> OpenUpload:
+        """Begin an upload in parts, whose size is known at the end. Raise if the account has too many uploads."""
+        create, name = self._folder.create, clean_name(given_name)
+        most = max(MAX_BYTES.values())
+        return await asyncio.to_thread(create, account_id, most, "", name, self._clock(), is_open_ended=True)
+
     async def find(self, account_id: str, upload_id: str) -> OpenUpload:
         """Return an upload. One that a crash left whole but not stored is stored first."""
         upload = await self._find(account_id, upload_id)
@@ -68,6 +76,35 @@ class ResumableUploads:
                 if not os.fstat(part).st_nlink:  # it was deleted meanwhile
                     raise UploadNotFound
                 return await self._store(upload) if upload.is_whole else upload
+
+    async def find_parts(self, account_id: str, upload_id: str) -> OpenUpload:
+        """Return an upload in parts."""
+        return await self._find(account_id, upload_id)
+
+    async def put_part(self, account_id: str, upload_id: str, offset: int, chunks: AsyncIterator[bytes]) -> None:
+        """Write bytes from this offset, in the place of those that a cut request has left behind it."""
+        with self._inputs.under_way(account_id):
+            upload = await self._find(account_id, upload_id)
+            if upload.file_token is not None:
+                return
+            with self._folder.open_part(upload) as part:
+                size = os.fstat(part).st_size
+                if size < offset:
+                    raise _conflict(size, offset)
+                os.ftruncate(part, offset)
+                await self._receive(upload, part, offset, chunks)
+                if not os.fstat(part).st_nlink:  # it was deleted meanwhile
+                    raise UploadNotFound
+
+    async def finish(self, account_id: str, upload_id: str, token: str) -> None:
+        """End an upload with the bytes that it has, and store the file under the token that it was promised."""
+        with self._inputs.under_way(account_id):
+            upload = await self._find(account_id, upload_id)
+            if upload.file_token is not None:
+                return
+            with self._folder.open_part(upload) as part:
+                size = os.fstat(part).st_size
+                await self._store(replace(upload, length=size, offset=size), token)
 
     async def remove(self, account_id: str, upload_id: str) -> None:
         """End an upload and remove its bytes. The file of one that was finished stays."""
@@ -102,7 +139,7 @@ class ResumableUploads:
 
     async def _check_kind(self, upload: OpenUpload, part: int, size: int, added: int) -> int:
         """Return the new offset. Refuse a file that is too large for its kind as soon as its first bytes say so."""
-        if size < HEAD_BYTES <= size + added:
+        if size < HEAD_BYTES <= size + added and not upload.is_open_ended:
             try:
                 _check_length(upload.length, sniff_kind(os.pread(part, HEAD_BYTES, 0)))
             except BodyTooLarge:
@@ -110,7 +147,7 @@ class ResumableUploads:
                 raise
         return size + added
 
-    async def _store(self, upload: OpenUpload) -> OpenUpload:
+    async def _store(self, upload: OpenUpload, promised: str | None = None) -> OpenUpload:
         """Open a whole file and store it. Remove the upload if it cannot be opened."""
         path = self._folder.part(upload)
         token = ""
@@ -121,7 +158,8 @@ class ResumableUploads:
             await asyncio.to_thread(self._folder.describe, replace(upload, file_token=found))
 
         try:
-            await self._inputs.take(path, upload.account_id, self._retention(), upload.name, announce)
+            with suppress(AlreadyStored):
+                await self._inputs.take(path, upload.account_id, self._retention(), upload.name, announce, promised)
         except FileUnreadable as error:
             await asyncio.to_thread(self._folder.remove, upload)
             raise InvalidRequest(error.message, code=error.code, param="file") from None

@@ -1,4 +1,4 @@
-"""Sign results before they are stored: a C2PA manifest inside, or a signed sidecar for a 3D model.
+"""Sign results before they are stored: a C2PA manifest inside, or a signed sidecar for a 3D model or a huge film.
 
 A child process parses the file and drafts the manifest. The key stays here. What cannot be signed is kept unsigned.
 """
@@ -36,6 +36,8 @@ from penstock.vendor_api.generation import Kind, Output
 SIGNABLE: Final = frozenset(("video/mp4", "image/png", "image/jpeg", "image/webp"))
 """Content types that get a manifest of their own."""
 SOURCE_TYPE: Final = "http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia"
+MAX_EMBEDDED_BYTES: Final = 256 * 10**6
+"""Largest file that a manifest is written into: a child needs twice as much memory. Larger ones get a sidecar."""
 MAX_ADDED_BYTES: Final = 64 * 1024 * 1024
 """Upper bound of what signing adds to a file: an earlier manifest may have pictures."""
 MAX_CLAIM_BYTES: Final = 64 * 1024
@@ -107,12 +109,13 @@ class ResultSigner:
         """Yield the signed version of a result, which is deleted at the end of the block unless it was moved."""
         credential = self._credential()
         is_model = output.kind is Kind.MODEL
+        is_beside = is_model or landed.bytes > MAX_EMBEDDED_BYTES
         if credential is None or not (is_model or content_type in SIGNABLE):
             yield Signed(landed)
             return
         async with self._assets.beside(landed) as target:
             try:
-                sign = self._sign_model if is_model else self._sign_media
+                sign = self._sign_beside if is_beside else self._sign_inside
                 signed = await sign(making, credential, content_type, landed, target)
             except (WorkFailed, JobError, ValueError, OSError) as error:
                 metrics.RESULTS_SIGNED.labels("failed").inc()
@@ -122,7 +125,7 @@ class ResultSigner:
                 metrics.RESULTS_SIGNED.labels("signed").inc()
             yield signed
 
-    async def _sign_media(
+    async def _sign_inside(
         self, making: Making, credential: Credential, content_type: str, landed: Landed, target: Path
     ) -> Signed:
         marker = secrets.token_bytes(credential.signature_bytes)
@@ -143,7 +146,7 @@ class ResultSigner:
             raise ValueError("a child process sent something to sign that is no claim")
         return Signed(await asyncio.to_thread(_complete, target, draft, marker, credential, to_sign), "c2pa")
 
-    async def _sign_model(
+    async def _sign_beside(
         self, making: Making, credential: Credential, content_type: str, landed: Landed, target: Path
     ) -> Signed:
         if content_type == MESH_TYPES["glb"]:

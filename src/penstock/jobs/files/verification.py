@@ -37,7 +37,7 @@ class Verification:
 
     verdict: Verdict
     is_trusted: bool = False
-    """Whether the signer comes from this server, or from a root that its operator trusts."""
+    """Whether it is as it was signed, by this server or by a signer from a root that the operator trusts."""
     signer: Signature | None = None
     generator: str | None = None
     made_by_ai: bool | None = None
@@ -129,13 +129,13 @@ class Verifier:
             raise FileUnreadable("The file could not be opened.") from error
 
     def _judge(self, found: ManifestFacts | None, own: Signer) -> Verification:
-        if found is None:
-            return Verification(verdict=Verdict.UNSIGNED)
+        if found is None or not found.is_inside:
+            return Verification(verdict=Verdict.UNSIGNED, problems=tuple(found.problems) if found else ())
         is_own = found.by_own and found.signature is not None and found.signature.name == own.name
         verdict = Verdict.SIGNED_HERE if is_own else Verdict.SIGNED_ELSEWHERE
         return Verification(
             verdict=Verdict.TAMPERED if found.problems else verdict,
-            is_trusted=found.is_trusted,
+            is_trusted=found.is_trusted and not found.problems,
             signer=found.signature,
             generator=found.generator,
             made_by_ai=found.is_ai,
@@ -160,7 +160,7 @@ class Verifier:
             problems = (ManifestProblem("sidecar.hash.mismatch", message),)
         return Verification(
             verdict=verdict,
-            is_trusted=is_own or comes_from(sidecar.chain, self._trust(), now),
+            is_trusted=not problems and (is_own or comes_from(sidecar.chain, self._trust(), now)),
             signer=_signature_of(sidecar),
             made_by_ai=True,
             generation=sidecar.generation,

@@ -8,9 +8,10 @@ from pydantic import BeforeValidator, ConfigDict, Field, StrictBool
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Integer, Number, Params, Text
+from penstock.domain.api_keys import Reuse
 from penstock.domain.events import PIPELINE_ENDINGS, EventType, PipelineEventType
 from penstock.errors import Detail
-from penstock.jobs.request import ClientRef, Metadata, Retention
+from penstock.jobs.request import REUSE, ClientRef, Metadata, Retention
 
 MAX_STEPS = 100
 NAME = "^[a-z][a-z0-9_-]{0,63}$"
@@ -104,6 +105,7 @@ class PipelineBody(Params):
     )
     run_timeout: Number | None = Field(default=None, gt=0, description="seconds each job may run once started")
     retention: Retention | None = Field(default=None, description='seconds that it is kept once done, or "forever"')
+    reuse: Reuse | None = Field(default=None, description=REUSE)
     dry_run: StrictBool | None = Field(default=None, description="validate and price, but create nothing")
 
 

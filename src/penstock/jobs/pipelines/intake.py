@@ -1,12 +1,13 @@
 """Accept pipelines: plan the jobs, read all their params, and write them in one transaction or not at all."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from penstock.billing.admission import Admission
 from penstock.catalog.params import read
+from penstock.domain.api_keys import ApiKey, Reuse
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job, State
 from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
@@ -213,6 +214,7 @@ class PipelineIntake:
                     "metadata": earlier.metadata and dict(earlier.metadata),
                     "retention": "forever" if earlier.retention is None else earlier.retention,
                     **earlier.terms,
+                    "reuse": Reuse.OFF,
                 }
             ),
             steps=steps,
@@ -278,8 +280,9 @@ class PipelineIntake:
     # -- writing
 
     async def _accept(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineReceipt:
-        plan = make_plan(wanted.steps, wanted.params, wanted.reused)
-        self._intake.refuse_overflow(submission.key.account_id, sum(len(step.jobs) for step in plan))
+        plan = await self._plan(submission, wanted)
+        if number := sum(len(step.jobs) for step in plan):
+            self._intake.refuse_overflow(submission.key.account_id, number)
         read_jobs = await self._read_jobs(submission, wanted, plan, store=True)
         pipeline_id, now = new_id("pipe"), self._clock()
         terms = self._terms(submission, wanted, pipeline_id)
@@ -291,6 +294,51 @@ class PipelineIntake:
         pipeline = self._make(submission, wanted, plan, jobs, pipeline_id, now)
         receipt = await self._intake.commit(submission, jobs, pipeline)
         return await self._answer(submission, receipt.id, replayed=receipt.replayed, suppressed=receipt.suppressed)
+
+    async def _plan(self, submission: SubmittedRequest, wanted: _Wanted) -> list[PlannedStep]:
+        """Return the steps with their jobs. Those whose results are kept have these, if they may be reused.
+
+        A step can be looked up once all that it needs is there, so this goes on until nothing more is found.
+        """
+        reused = dict(wanted.reused)
+        plan = make_plan(wanted.steps, wanted.params, reused)
+        if not _may_reuse(wanted.body, submission.key):
+            return plan
+        tried = set[str]()
+        while ready := [
+            step
+            for step in plan
+            if not step.reused and step.body.name not in tried and all(need in reused for need in step.needs)
+        ]:
+            for step in ready:
+                tried.add(step.body.name)
+                if found := await self._find_results(
+                    submission, step, {job_id for ids in reused.values() for job_id in ids}
+                ):
+                    reused[step.body.name] = found
+            plan = make_plan(wanted.steps, wanted.params, reused)
+        return plan
+
+    async def _find_results(
+        self, submission: SubmittedRequest, step: PlannedStep, taken: Collection[str]
+    ) -> Sequence[str]:
+        """Return kept jobs for all jobs of a step, each another one, or none of them."""
+        key, found = submission.key, list[str]()
+        offer = self._offers().by_model.get(step.body.model)
+        for job in step.jobs:
+            if offer is None or not key.allows_model(offer.id):
+                return ()
+            params, problems = offer.model.read(job.params, step.place)
+            if params is None or problems:
+                return ()
+            item, problems = await self._intake.open_files(params, offer, key, step.place, store=False)
+            result = None if problems else await self._intake.find_result(offer, item, key.account_id, {*taken, *found})
+            if result is None:
+                return ()
+            if self._intake.is_guarded:  # as the job would be
+                await self._intake.inspect_all(submission, [(offer, item)], "pipeline")
+            found.append(result.id)
+        return found
 
     def _terms(self, submission: SubmittedRequest, wanted: _Wanted, pipeline_id: str) -> JobTerms:
         body = wanted.body
@@ -394,3 +442,10 @@ def _find_misplaced(
     names = ", ".join(f"`{slot.name}`" for slot in offer.model.files) or "no param"
     message = f"An output cannot be given here: of `{offer.id}`, {names} takes files."
     return [Detail(f"{place}.{path}", message) for path in find_jobs(params, awaited) if path not in allowed]
+
+
+def _may_reuse(body: PipelineBody, key: ApiKey) -> bool:
+    """Return whether kept results may be used. A key's default leaves pipelines alone that wait for events of jobs."""
+    if body.reuse is not None:
+        return body.reuse is Reuse.EXACT
+    return key.reuse == Reuse.EXACT and not (body.webhook and body.webhook.job_events)

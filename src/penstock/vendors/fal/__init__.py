@@ -428,6 +428,11 @@ class Fal(GenerationDefaults):
             raise Unclear(f"HTTP {reply.status}")
         return reply.decode(dict[str, Any]) if reply.status == 200 else None
 
+    def most_results(self, model: str) -> int | None:
+        """Return the pictures of one request, where the fields of the app are known."""
+        terms = PICTURE_APPS.get(model)
+        return terms and terms.most
+
 
 # -- requests to fal
 

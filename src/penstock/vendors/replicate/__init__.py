@@ -284,6 +284,10 @@ class Replicate(GenerationDefaults):
             raise Unclear(f"HTTP {reply.status}")
         return status != "succeeded"
 
+    def most_results(self, model: str) -> int | None:
+        """Return the pictures of one prediction."""
+        return pictures.most_results(model)
+
     def describe(self, model: str) -> Flow[Mapping[str, Any] | None]:
         """Return the OpenAPI document of the named version, or else of the latest."""
         name, _, version = model.partition(":")

@@ -71,6 +71,12 @@ RECIPE: Final = {"kind": "image", "output": "output"}
 """All pictures of a result, which is a list or a single address."""
 
 
+def most_results(model: str) -> int | None:
+    """Return the pictures of one prediction, where the fields of the model are known."""
+    terms = APPS.get(model)
+    return terms and terms.most
+
+
 def ask(order: Order) -> PictureOrder:
     """Return the order in the model's terms. Raise `Unfit` for a model whose fields are not known."""
     if order.model not in APPS:

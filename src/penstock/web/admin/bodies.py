@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, ClassVar, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
@@ -155,7 +155,7 @@ class AccountPatch(Params):
 
 
 class KeyFields(Params):
-    """Name, permissions and end of a key."""
+    """Name, permissions, end and defaults of a key."""
 
     name: Label | None = Field(default=None, description="what it is for, up to 200 printable characters")
     models: Models | None = Field(default=None, description="the models it may use; none or empty: all")
@@ -163,6 +163,9 @@ class KeyFields(Params):
     expires_at: Moment | None = Field(default=None, description="when it ends; default: never")
     expires_in: Number | None = Field(
         default=None, gt=0, le=LONGEST_SECONDS, description="seconds from now until it ends, instead of `expires_at`"
+    )
+    reuse: Literal["exact"] | None = Field(
+        default=None, description="exact: its generations get the kept results of equal requests, free of charge"
     )
 
     @classmethod
@@ -195,6 +198,7 @@ class KeyBody(KeyFields, Budgeted):
             expires_at=self.ending(now),
             limits=limits_of(self.limits),
             allowances=self.allowances,
+            reuse=self.reuse,
         )
 
 
@@ -218,6 +222,8 @@ class KeyPatch(KeyFields):
             changes["scopes"] = frozenset(self.endpoints or ())
         if "expires_at" in given or "expires_in" in given:
             changes["expires_at"] = self.ending(now)
+        if "reuse" in given:
+            changes["reuse"] = self.reuse
         return replace(key, **changes, limits=change_limits(key.limits, given.get("limits", {})))
 
 

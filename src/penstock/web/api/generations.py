@@ -166,14 +166,7 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
     headers = dict(limits)
     if (room := receipt.headroom) is not None:
         headers |= open_job_headers(room.limit, room.remaining)
-    if receipt.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    if receipt.suppressed:
-        headers["Duplicate-Suppressed"] = "true"
-    if receipt.reused:
-        headers["Reused"] = "true"
-    if receipt.ignored:
-        headers["Reused-Ignored"] = ", ".join(receipt.ignored)
+    headers |= describe_receipt(receipt)
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
         jobs = await wait_until_done(caller.gateway, jobs, seconds)
@@ -184,6 +177,20 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
     records = [scribe.job(job) for job in jobs]
     body = {"object": "generation.batch", "id": receipt.id, "jobs": records} if receipt.is_batch else records[0]
     return Json(body, 200 if done else 202, headers)
+
+
+def describe_receipt(receipt: Receipt) -> dict[str, str]:
+    """Return the headers that say that the jobs are not new."""
+    headers: dict[str, str] = {}
+    if receipt.replayed:
+        headers["Idempotency-Replayed"] = "true"
+    if receipt.suppressed:
+        headers["Duplicate-Suppressed"] = "true"
+    if receipt.reused:
+        headers["Reused"] = "true"
+    if receipt.ignored:
+        headers["Reused-Ignored"] = ", ".join(receipt.ignored)
+    return headers
 
 
 def read_no_params(request: Request) -> Mapping[str, Any]:

@@ -33,6 +33,8 @@ _OWN_FILE: Final = re.compile(
 )
 _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
 COUNT: Final = "n"
+REUSE: Final = "x-penstock-reuse"
+"""The header that has the field `reuse` of a generation request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +47,7 @@ class MediaOrder:
     sent: Any
     """What was sent, as plain values: two orders with equal ones are the same, if the second is a retry."""
     number: int = 1
-    """How many results: the model's `n`, where it has one, else as many jobs."""
+    """How many results: the model's `n`, as far as its vendors make several at once, else as many jobs."""
     fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further fields of the generation request, such as `webhook`."""
     prefix: str = ""
@@ -88,17 +90,28 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
     gateway = caller.gateway
     if not caller.key.allows_model(order.model) and order.model in gateway.offers.by_model:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
-    model = gateway.offers.get(order.model, caller.key.allows_model).model
+    offer = gateway.offers.get(order.model, caller.key.allows_model)
+    model = offer.model
     given = to_params(model, order.given)
     params = await _name_own_files(caller, model, given.params)
-    number = order.number
-    if number > 1 and COUNT in param_names(model):
-        params, number = {**params, COUNT: number}, 1
-    body = {"model": model.id, "input": [{"params": params}] * number, **order.fields}
+    most = gateway.offers.most_results(offer) if order.number > 1 else None
+    inputs = [{"params": each} for each in _spread(model, params, order.number, most)]
+    body: dict[str, Any] = {"model": model.id, "input": inputs, **order.fields}
+    if reuse := caller.request.headers.get(REUSE):
+        body.setdefault("reuse", reuse)
     try:
         return await gateway.intake.accept(_submit(caller, body, order))
     except PenstockError as error:
-        raise in_callers_terms(error, given.names, order.prefix, order.outer) from None
+        raise in_callers_terms(error, given.names, order.prefix, {"reuse": REUSE, **order.outer}) from None
+
+
+def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: int | None) -> list[dict[str, Any]]:
+    """Return the params of each job that together make so many results, if one makes at most `most`."""
+    if number == 1 or COUNT not in param_names(model):
+        return [params] * number
+    full, rest = divmod(number, most or number)
+    counts = [most or number] * full + [rest] * bool(rest)
+    return [{**params, COUNT: count} for count in counts]
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
@@ -140,16 +153,22 @@ async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     address = url[len(own) :].partition("?")[0]
     if file := _OWN_FILE.fullmatch(address):
         return {"file_token": next(filter(None, file.groups()))}
-    if (asset := _OWN_ASSET.fullmatch(address)) is None:
-        return None
-    gateway = caller.gateway
     try:
-        row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
-        job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
+        found = await find_output(caller, address)
     except (AssetNotFound, AssetExpired):
         return None  # fetching it says what is wrong
+    return None if found is None else {"job": found[0].id, "output": found[1]}
+
+
+async def find_output(caller: Caller, address: str) -> tuple[Job, int] | None:
+    """Return the caller's job and the number of its output at this path of ours, or None for another path."""
+    if (asset := _OWN_ASSET.fullmatch(address.partition("?")[0])) is None:
+        return None
+    gateway = caller.gateway
+    row = await gateway.database.read(asset_rows.get, asset[1], caller.account_id, gateway.clock())
+    job = await gateway.database.read(job_rows.get, caller.account_id, row.job_id)
     number = next((place for place, output in enumerate(job.outputs) if output.id == row.id), None)
-    return None if number is None else {"job": job.id, "output": number}
+    return None if number is None else (job, number)
 
 
 async def find(caller: Caller, job_id: str) -> Job:

@@ -48,6 +48,7 @@ class KeyRecord(Shape):
     status: Literal["active", "expired", "revoked", "closed"] = Field(description="closed: its account is")
     lineage: str = Field(description="the first of the keys that replaced each other; they share limits and budgets")
     replaced_by: str | None
+    reuse: Literal["exact"] | None = Field(description="exact: its generations reuse kept results by default")
     limits: LimitsShape
     budgets: list[BudgetShape] = Field(description="its own; its account may have others")
 

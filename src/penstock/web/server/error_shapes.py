@@ -49,7 +49,10 @@ class ProblemShape:
 
 
 class FalShape:
-    """`detail`, which the clients of fal read, with our own fields beside it."""
+    """`detail`, which the clients of fal read, with our own fields beside it.
+
+    The client for JavaScript shows `message` as the text of its error.
+    """
 
     def write_error(self, error: PenstockError, request_id: str | None) -> tuple[int, bytes]:
         """Return the status and the body. Invalid fields are a list with 422, other errors a text."""
@@ -58,7 +61,7 @@ class FalShape:
         if error.details and status == 400:
             status = 422
             detail = [{"loc": ["body", *d.loc.split(".")], "msg": d.message, "type": d.code} for d in error.details]
-        body = {"detail": detail, "error_type": error.code, "error": error.body(request_id)}
+        body = {"detail": detail, "message": error.message, "error_type": error.code, "error": error.body(request_id)}
         return status, msgspec.json.encode(body)
 
     def headers(self, request_id: str) -> list[tuple[bytes, bytes]]:

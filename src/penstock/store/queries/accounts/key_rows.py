@@ -94,6 +94,7 @@ def _columns(key: ApiKey) -> dict[str, Any]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
         "replaced_by": key.replaced_by,
+        "reuse": key.reuse,
     }
 
 

@@ -35,6 +35,18 @@ def add(connection: Connection, file: StoredFile, quota: int | None = None) -> N
         storage_rows.reserve(connection, file.account_id, file.bytes, quota)
 
 
+class AlreadyStored(Exception):
+    """Another request has stored a file under this token."""
+
+
+def add_promised(connection: Connection, file: StoredFile, quota: int | None = None) -> None:
+    """Like `add`, for a token that was given out before its bytes came. Raise `AlreadyStored` if they have come."""
+    locks.hold(connection, "a promised file", file.token)
+    if connection.execute(select(files.c.token).where(files.c.token == file.token)).first() is not None:
+        raise AlreadyStored
+    add(connection, file, quota)
+
+
 def add_fetched(connection: Connection, file: StoredFile) -> None:
     """Like `add`, for a job that is accepted already: the bytes count, but are not refused."""
     locks.hold(connection, "file", file.account_id, file.sha256)

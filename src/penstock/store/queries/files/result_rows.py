@@ -1,6 +1,6 @@
 """Marks of results, by which a request for exact reuse finds the one that there is."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from sqlalchemy import Connection, delete
@@ -16,7 +16,7 @@ _KEPT: Final = (
     "WHERE results.account_id = ? AND results.digest = ? "
     "AND jobs.removed IS NULL AND (jobs.expires_at IS NULL OR jobs.expires_at > ?)"
 )
-_OLDEST: Final = " ORDER BY results.job_id LIMIT 1"
+_OLDEST: Final = " ORDER BY results.job_id LIMIT ?"
 
 
 def addition(job: Job, mark: ResultMark) -> Statement:
@@ -25,19 +25,25 @@ def addition(job: Job, mark: ResultMark) -> Statement:
     return sql.insertion(results, [row])
 
 
-def find(connection: Connection, account_id: str, wanted: Sequence[ResultMark], now: float) -> Job | None:
-    """Return an account's oldest kept job with the first of these marks that has one. A mark without a seed fits any.
+def find(
+    connection: Connection, account_id: str, wanted: Sequence[ResultMark], now: float, taken: Collection[str] = ()
+) -> Job | None:
+    """Return an account's oldest kept job with the first of these marks that has one, other than those `taken`.
 
-    The oldest, so that a repeated request finds the same job as long as it is kept.
+    A mark without a seed fits any.
+
+    It is the oldest, so that a repeated request finds the same job as long as it is kept.
     """
+    limit = len(taken) + 1
     for mark in wanted:
         values = (account_id, mark.digest, now)
         if mark.seed is None:
-            rows = sql.run(connection, f"{_KEPT}{_OLDEST}", *values)
+            rows = sql.run(connection, f"{_KEPT}{_OLDEST}", *values, limit)
         else:
-            rows = sql.run(connection, f"{_KEPT} AND results.seed = ?{_OLDEST}", *values, mark.seed)
-        if rows:
-            return event_rows.decode_job(rows[0][0])
+            rows = sql.run(connection, f"{_KEPT} AND results.seed = ?{_OLDEST}", *values, mark.seed, limit)
+        found = (event_rows.decode_job(document) for (document,) in rows)
+        if job := next((job for job in found if job.id not in taken), None):
+            return job
     return None
 
 

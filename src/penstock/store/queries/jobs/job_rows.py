@@ -67,6 +67,9 @@ def hold(holding: Holding, accepted: Sequence[Job]) -> None:
 
 def write_all(connection: Connection, accepted: Sequence[Job], now: float, *more: Statement) -> list[Job]:
     """Write new jobs with their first events, and run `more` statements. Their costs are held already."""
+    if not accepted:
+        sql.do_all(connection, *more)
+        return []
     written = [job if job.sequence == 1 else replace(job, sequence=1) for job in accepted]
     documents = [encode(job) for job in written]
     kinds = [type_of(None, job) for job in written]

@@ -1,6 +1,6 @@
 """`/api/v1/verify`: report who signed a file, and whether it was changed since."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ from penstock.storage.assets import Landed
 from penstock.store.queries.files import asset_rows
 from penstock.web.auth import Caller, admit, count_request, signed_in
 from penstock.web.json_bodies import read_params
-from penstock.web.multipart import FileUpload, check_size, most_bytes_of
+from penstock.web.multipart import FileUpload, read_bytes
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Provenance"])
@@ -114,7 +114,7 @@ async def _receive(
 ) -> tuple[Landed, bytes | None]:
     """Return the file in the body, in a temporary file that the stack deletes, and its sidecar."""
     upload = FileUpload(request, texts=("sidecar",)) if is_form else None
-    chunks = _read_body(request) if upload is None else upload.chunks()
+    chunks = read_bytes(request) if upload is None else upload.chunks()
     stack.enter_context(caller.gateway.inputs.under_way(caller.account_id))
     landed = await stack.enter_async_context(caller.gateway.assets.land(chunks))
     if landed.bytes == 0:
@@ -122,15 +122,6 @@ async def _receive(
             "The file is empty: send its bytes as the body, or as the multipart field `file`.", param="file"
         )
     return landed, None if upload is None else upload.texts.get("sidecar")
-
-
-async def _read_body(request: Request) -> AsyncIterator[bytes]:
-    size, most = 0, 0
-    async for chunk in request.stream():
-        most = most or most_bytes_of(chunk)
-        size += len(chunk)
-        check_size(size, most)
-        yield chunk
 
 
 async def _find(request: Request, caller: Caller, stack: AsyncExitStack) -> tuple[Landed, bytes | None]:

@@ -1,9 +1,9 @@
 """fal's HTTP API, below `/fal`."""
 
 from penstock.web.api.generations import read_no_params
-from penstock.web.facades.fal import files, proxy, queue, runs
+from penstock.web.facades.fal import files, parts, proxy, queue, runs
 
-PAGES = (files, proxy, queue, runs)
+PAGES = (files, parts, proxy, queue, runs)
 HOT = {
     queue.submit: queue.read_no_query,
     queue.get_status: queue.read_logs,

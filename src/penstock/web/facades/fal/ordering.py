@@ -8,8 +8,8 @@ import msgspec
 from fastapi import Request
 
 from penstock.catalog.params import as_object
-from penstock.domain.jobs import Job
 from penstock.errors import Detail
+from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.fal import OWNER
 from penstock.jobs.request import refuse
 from penstock.web.auth import Caller
@@ -39,14 +39,14 @@ class AppOrder:
     webhook: str | None = None
 
 
-async def place(caller: Caller, wanted: AppOrder) -> Job:
-    """Accept the job of an order, or return that of the order that it repeats."""
+async def place(caller: Caller, wanted: AppOrder) -> Receipt:
+    """Accept the job of an order, or return an earlier one."""
     request = caller.request
     given = (await read_json(request)).body if _has_body(request) else {}
     fields: dict[str, Any] = {**_read_timeout(request), **_read_lifecycle(request)}
     if wanted.webhook is not None:
         fields["webhook"] = {"url": wanted.webhook}
-    receipt = await orders.place(
+    return await orders.place(
         caller,
         orders.MediaOrder(
             model=find_model(caller, wanted.app_id),
@@ -59,7 +59,6 @@ async def place(caller: Caller, wanted: AppOrder) -> Job:
             retry_seconds=_repeat_seconds(caller),
         ),
     )
-    return orders.first(receipt)
 
 
 def _repeat_seconds(caller: Caller) -> float:

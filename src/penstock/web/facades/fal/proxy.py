@@ -16,7 +16,7 @@ from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import admit
 from penstock.web.facades.describe import answer, body, errors
 from penstock.web.facades.fal import queue
-from penstock.web.facades.fal.files import begin_upload
+from penstock.web.facades.fal.files import begin_parts, begin_upload
 from penstock.web.facades.fal.runs import LATE, answer_run
 from penstock.web.facades.fal.shapes import HEADERS, INPUT, PROBLEM, RESULT, TAG, header
 
@@ -25,7 +25,7 @@ router = APIRouter(tags=[TAG])
 TARGET: Final = "x-fal-target-url"
 MAX_LENGTH: Final = 4096
 HOSTS: Final = ("queue.fal.run", "fal.run", "rest.fal.ai", "rest.alpha.fal.ai")
-UPLOADS: Final = "/storage/upload/initiate"
+UPLOADS: Final = {"/storage/upload/initiate": begin_upload, "/storage/upload/initiate-multipart": begin_parts}
 _REQUEST: Final = re.compile(r"/[^?]+/requests/([^/]+)(/status/stream|/status|/cancel|)")
 OPTIONS: dict[str, Any] = {
     "parameters": [{**header("x-fal-target-url", "the address at fal that is meant"), "required": True}, *HEADERS]
@@ -62,8 +62,8 @@ async def proxy_post(request: Request) -> Response:
         return await queue.answer_submit(caller, path.strip("/"), query.get("fal_webhook"))
     if host == "fal.run":
         return await answer_run(caller, path.strip("/"))
-    if path == UPLOADS:
-        return await begin_upload(caller)
+    if (begin := UPLOADS.get(path)) is not None:
+        return await begin(caller)
     raise _refuse(path)
 
 

@@ -17,7 +17,7 @@ from penstock.jobs.dialects.fal import urls_of, write_failure, write_result, wri
 from penstock.jobs.records import RecordBuilder
 from penstock.store.event_reader import JobEvents
 from penstock.web.api.events import EventStream, is_gone, stream_lines
-from penstock.web.api.generations import ORDER_ERRORS
+from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
@@ -32,6 +32,7 @@ from penstock.web.facades.fal.shapes import (
     SUBMITTED,
     TAG,
 )
+from penstock.web.facades.fal.transcripts import with_words
 from penstock.web.responses import Json
 
 router = APIRouter(tags=[TAG])
@@ -111,10 +112,10 @@ async def submit(
 async def answer_submit(caller: Caller, app_id: str, webhook: str | None) -> Response:
     """Answer an order."""
     limits = await count_request(caller)
-    job = await place(caller, AppOrder(app_id, webhook))
-    scribe = caller.scribe
+    receipt = await place(caller, AppOrder(app_id, webhook))
+    job, scribe = orders.first(receipt), caller.scribe
     record = {"status": "IN_QUEUE", "request_id": job.id, "queue_position": 0, **urls_of(job, scribe)}
-    return Json(record, headers={**limits, **named(job)})
+    return Json(record, headers={**limits, **describe_receipt(receipt), **named(job)})
 
 
 async def answer_status(caller: Caller, request_id: str, *, has_logs: bool) -> Response:
@@ -125,23 +126,29 @@ async def answer_status(caller: Caller, request_id: str, *, has_logs: bool) -> R
 
 async def answer_result(caller: Caller, request_id: str) -> Response:
     """Answer with the result of a request."""
-    return write_answer(caller, await orders.find(caller, request_id))
+    return await write_answer(caller, await orders.find(caller, request_id))
 
 
-def write_answer(caller: Caller, job: Job) -> Response:
+async def write_answer(caller: Caller, job: Job) -> Response:
     """Answer with the result of a job, or with what is in its place."""
     if job.state is State.SUCCEEDED:
-        return Json(write_result(job, caller.scribe), headers=named(job))
+        return Json(await with_words(caller, job, write_result(job, caller.scribe)), headers=named(job))
     if not job.done:
-        return Json({"detail": "Request is still in progress"}, 400, named(job))
+        return Json(_write_problem("Request is still in progress"), 400, named(job))
     return Json(write_failure(job), 400 if job.state is State.CANCELED else 422, named(job))
+
+
+def _write_problem(text: str) -> dict[str, str]:
+    """Return the body of a refusal: one client shows `detail`, the other `message`."""
+    return {"detail": text, "message": text}
 
 
 async def answer_cancel(caller: Caller, request_id: str) -> Response:
     """Answer a cancel."""
     job = await orders.cancel(caller, request_id)
     if job.done and job.state is not State.CANCELED:
-        return Json({"status": "ALREADY_COMPLETED", "detail": "The request is already completed."}, 400, named(job))
+        problem = _write_problem("The request is already completed.")
+        return Json({"status": "ALREADY_COMPLETED", **problem}, 400, named(job))
     return Json({"status": "CANCELLATION_REQUESTED"}, 202, named(job))
 
 

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.errors import Overloaded
-from penstock.web.api.generations import ORDER_ERRORS
+from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.describe import answer, body, errors
@@ -38,13 +38,14 @@ async def run(app_id: AppId, request: Request) -> Response:
 async def answer_run(caller: Caller, app_id: str) -> Response:
     """Answer with the result of an order."""
     limits = await count_request(caller)
-    job = await place(caller, AppOrder(app_id))
-    (job,) = await wait_until_done(caller.gateway, [job], MAX_SECONDS)
+    receipt = await place(caller, AppOrder(app_id))
+    (job,) = await wait_until_done(caller.gateway, receipt.jobs, MAX_SECONDS)
     if not job.done:
         if caller.gateway.draining:
             raise Overloaded("The gateway is shutting down. The same order finds the job.", retry_after=2)
         detail = f"The request {job.id} is not done yet. Ask for it below /fal/queue."
-        return Json({"detail": detail, "error_type": "request_timeout"}, 504, {**named(job), **NO_RETRY})
-    response = write_answer(caller, job)
-    response.headers.update(limits)
+        problem = {"detail": detail, "message": detail, "error_type": "request_timeout"}
+        return Json(problem, 504, {**named(job), **NO_RETRY})
+    response = await write_answer(caller, job)
+    response.headers.update({**limits, **describe_receipt(receipt)})
     return response

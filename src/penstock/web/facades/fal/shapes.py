@@ -23,10 +23,14 @@ STATUS: Final = fields(
         "error_type": TEXT,
     },
 )
-RESULT: Final = {**OBJECT, "description": "`video`, `images`, `model_mesh` or `audio`, by the kind of the model"}
+RESULT: Final = {
+    **OBJECT,
+    "description": "`video`, `images`, `model_mesh`, `audio` or `transcript`, by the kind of the model",
+}
 CANCELED: Final = fields({"status": {"type": "string", "enum": ["CANCELLATION_REQUESTED", "ALREADY_COMPLETED"]}})
+UPLOADED: Final = fields({"file_url": TEXT})
 UPLOAD: Final = fields({"upload_url": TEXT, "file_url": TEXT})
-PROBLEM: Final = fields({"detail": ANYTHING}, {"error_type": TEXT, "error": OBJECT, "status": TEXT})
+PROBLEM: Final = fields({"detail": ANYTHING}, {"message": TEXT, "error_type": TEXT, "error": OBJECT, "status": TEXT})
 
 
 def header(name: str, description: str) -> dict[str, Any]:

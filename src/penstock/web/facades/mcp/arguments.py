@@ -5,8 +5,9 @@ from typing import Any, Final, TypeVar
 from pydantic import Field
 
 from penstock.catalog.params import Integer, Params, Text, read
+from penstock.domain.api_keys import Reuse
 from penstock.errors import InvalidRequest
-from penstock.jobs.request import refuse
+from penstock.jobs.request import REUSE, refuse
 from penstock.web.api.generations import IDEMPOTENCY_KEY
 
 A = TypeVar("A", bound=Params)
@@ -51,6 +52,7 @@ class Generate(Wanted):
         pattern=f"^{IDEMPOTENCY_KEY.pattern}$",
         description="a name of yours for this call: a repeated call with it returns the first one's job",
     )
+    reuse: Reuse | None = Field(default=None, description=REUSE)
 
 
 class OfJob(Params):

@@ -10,13 +10,20 @@ from penstock.domain.files import FileKind, StoredAsset
 from penstock.domain.ids import timestamp
 from penstock.domain.job_errors import FileUnreadable
 from penstock.domain.jobs import Job
-from penstock.errors import InvalidRequest, JobNotFinished, ModelNotAllowed, PenstockError
+from penstock.errors import (
+    ConcurrencyLimited,
+    InvalidRequest,
+    JobNotFinished,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.files.inputs import FILE_KINDS, decode_inline
 from penstock.store.queries.files import asset_rows, storage_rows
 from penstock.web.api import models
 from penstock.web.auth import Caller, count_request, require_scope
 from penstock.web.facades import orders
-from penstock.web.facades.mcp import arguments, record, tools
+from penstock.web.facades.mcp import arguments, record, task_record, tools
 from penstock.web.facades.orders import MediaOrder
 from penstock.web.responses import request_id_of
 
@@ -35,11 +42,16 @@ class AgentCall:
 
     caller: Caller
     takes_tasks: bool = False
-    """Whether the client can take a task for an answer."""
+    """Whether the client can take a task of 2026-07-28 for an answer."""
+    wants_task: bool = False
+    """Whether the answer must be a task of 2025-11-25: for `created`."""
+    created: Job | None = None
     wait_seconds: float = 0.0
     """Seconds to wait for `job`."""
     job: Job | None = None
     """The open job that the answer is about."""
+    reused: bool = False
+    """Whether the answer is about the kept result of an equal request."""
 
     async def answer(self, name: str, given: dict[str, Any]) -> dict[str, Any]:
         """Return the result of the tool. Refusals are results, too, so that agents read them."""
@@ -72,7 +84,8 @@ class AgentCall:
         offers = tools.offers_of(gateway.offers, self.caller.key)
         kinds = sorted({offer.kind for offer in offers})
         if given.kind is not None and given.kind not in kinds:
-            raise InvalidRequest(f"kind: there is no model of this kind; there are: {', '.join(kinds)}.", param="kind")
+            there = ", ".join(kinds) or "none that this key may use"
+            raise InvalidRequest(f"kind: there is no model of this kind; there are: {there}.", param="kind")
         found = [
             {name: described[name] for name in ("id", "kind", "title", "price", "typical_seconds", "example")}
             | {"tool": tools.tool_of(offer.kind)}
@@ -109,11 +122,13 @@ class AgentCall:
             model=given.model,
             given=params,
             sent=[given.model, params],
+            fields={} if given.reuse is None else {"reuse": given.reuse},
             prefix="params.",
             idempotency_key=given.idempotency_key,
         )
-        job = orders.first(await orders.place(self.caller, order))
-        return await self._report(job, given.wait_seconds)
+        receipt = await orders.place(self.caller, order)
+        self.reused = receipt.reused
+        return await self._report(orders.first(receipt), given.wait_seconds)
 
     def _check_kind(self, model: str, kind: str) -> None:
         offer = self.caller.gateway.offers.by_model.get(model)
@@ -125,11 +140,14 @@ class AgentCall:
 
     async def _report(self, job: Job, wait_seconds: float) -> dict[str, Any]:
         """Return the result for a job as it is now, and note that it may be waited for."""
+        if self.wants_task:
+            self.created = job
+            return record.succeed({"job_id": job.id})
         if not job.done:
             self.job, self.wait_seconds = job, wait_seconds
             if self.takes_tasks and wait_seconds:
                 now = self.caller.gateway.clock()
-                return {"resultType": "task", **record.describe_task(job, now)}
+                return {"resultType": "task", **task_record.describe_task(job, now)}
         return await self.finish(job)
 
     async def finish(self, job: Job) -> dict[str, Any]:
@@ -137,7 +155,8 @@ class AgentCall:
         picture = next((asset for asset in job.outputs if asset.content_type.startswith("image/")), None)
         text = next((asset for asset in job.outputs if asset.content_type.startswith(TEXTS)), None)
         shown = [await self._show(asset.id) for asset in (picture, text) if asset is not None]
-        return record.finish(job, self.caller.scribe, [each for each in shown if each is not None])
+        previews = [each for each in shown if each is not None]
+        return record.finish(job, self.caller.scribe, previews, reused=self.reused)
 
     # -- jobs
 
@@ -172,7 +191,16 @@ class AgentCall:
         asset = await gateway.database.look(asset_rows.get, asset_id, self.caller.account_id, gateway.clock())
         if asset.content_type.startswith(TEXTS) and asset.bytes <= MAX_TEXT_BYTES:
             return {"type": "text", "text": await self._read_text(asset)}
-        picture = await gateway.previews.make(asset)
+        if not asset.content_type.startswith("image/"):
+            return None
+        try:  # its memory counts for the caller, as many calls may want one at once
+            hold = await gateway.body_memory.take(self.caller.account_id, asset.bytes)
+        except (ConcurrencyLimited, Overloaded):
+            return None
+        try:
+            picture = await gateway.previews.make(asset)
+        finally:
+            hold.release()
         return None if picture is None else {"type": "image", "data": picture, "mimeType": "image/jpeg"}
 
     async def _read_text(self, asset: StoredAsset) -> str:

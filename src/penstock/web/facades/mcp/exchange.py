@@ -10,7 +10,6 @@ from typing import Any, Final
 import anyio
 import mcp_types
 from mcp.server.connection import Connection
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.runner import modern_error_data, serve_one
 from mcp.shared.dispatcher import CallOptions
@@ -24,32 +23,22 @@ from mcp.shared.inbound import (
 from mcp.shared.message import ServerMessageMetadata
 from mcp.shared.transport_context import TransportContext
 from mcp_types import version as versions
-from pydantic import Field
 
 from penstock import __version__
 from penstock.catalog.params import as_object
-from penstock.errors import PenstockError
 from penstock.web.auth import Caller
-from penstock.web.facades import orders
-from penstock.web.facades.mcp import record
+from penstock.web.facades.mcp import record, resources, tasks
 from penstock.web.facades.mcp.calls import AgentCall, UnknownTool
+from penstock.web.facades.mcp.context import Context, call_of
 from penstock.web.facades.mcp.record import RefusedMessage
+from penstock.web.facades.mcp.task_record import create_handshake_task
 from penstock.web.facades.mcp.tools import describe_tools
 
-TASKS: Final = "io.modelcontextprotocol/tasks"
-"""The extension by which long calls are answered with a task."""
 INSTRUCTIONS: Final = (
     "Generates images, videos, sound and 3D models. Call list_models, then the tool that generates with one of them. "
     "Params are described by describe_model, costs by estimate. If a result says that the job goes on, call "
     "job_status with its id and wait_seconds; a job is never lost when a call ends."
 )
-Context = ServerRequestContext[Any, Any]
-
-
-class TaskParams(mcp_types.RequestParams):
-    """Params of the methods about one task."""
-
-    task_id: str = Field(alias="taskId")
 
 
 @dataclass
@@ -95,10 +84,18 @@ class ToolExchange:
 
     async def answer(self) -> tuple[int, dict[str, Any]]:
         """Return the HTTP status and the JSON-RPC answer."""
-        return await self._serve(self.method, self.params)
+        status, answer = await self._serve(self.method, self.params)
+        found = answer.get("result", {})
+        if self.call.created is not None:  # the server's own rules know no such result
+            answer["result"] = create_handshake_task(self.call.created, self.call.caller.gateway.clock())
+        elif self.method == "initialize" and found.get("protocolVersion") == tasks.HANDSHAKE_VERSION:
+            found["capabilities"]["tasks"] = tasks.CAPABILITY
+        return status, answer
 
     async def finish(self, job_id: str) -> dict[str, Any]:
         """Return the JSON-RPC answer with the job as it now is."""
+        if self.method == "tasks/result":
+            return (await self._serve(self.method, self.params))[1]
         self.call.takes_tasks = False
         params = {**self.params, "name": "job_status", "arguments": {"job_id": job_id}}
         return (await self._serve("tools/call", params))[1]
@@ -150,7 +147,7 @@ def write_error(request_id: str | int | None, code: int, message: str, data: Any
 
 
 def _takes_tasks(capabilities: Any) -> bool:
-    return TASKS in as_object(as_object(capabilities).get("extensions"))
+    return tasks.EXTENSION in as_object(as_object(capabilities).get("extensions"))
 
 
 # -- methods
@@ -158,63 +155,23 @@ def _takes_tasks(capabilities: Any) -> bool:
 
 async def _list_tools(context: Context, params: mcp_types.PaginatedRequestParams) -> dict[str, Any]:
     del params
-    caller = _call(context).caller
-    found = describe_tools(caller.gateway.offers, caller.key)
+    caller = call_of(context).caller
+    found = describe_tools(
+        caller.gateway.offers, caller.key, has_tasks=context.protocol_version == tasks.HANDSHAKE_VERSION
+    )
     return {"resultType": "complete", "tools": found, "ttlMs": 60_000, "cacheScope": "private"}
 
 
 async def _call_tool(context: Context, params: mcp_types.CallToolRequestParams) -> dict[str, Any]:
+    if params.task is not None and context.protocol_version == tasks.HANDSHAKE_VERSION:
+        start = tasks.start(context, params)
+    else:
+        start = call_of(context).answer(params.name, params.arguments or {})
     try:
-        result = await _call(context).answer(params.name, params.arguments or {})
+        result = await start
     except UnknownTool as error:
         raise MCPError(mcp_types.INVALID_PARAMS, str(error)) from None
     return result if result["resultType"] == "task" else record.fit(result, context.protocol_version)
-
-
-async def _get_task(context: Context, params: TaskParams) -> dict[str, Any]:
-    call = _call_about_task(context)
-    try:
-        job = await orders.find(call.caller, params.task_id)
-    except PenstockError as error:
-        raise _refuse_task(error) from None
-    task = record.describe_task(job, call.caller.gateway.clock())
-    more = {"result": await call.finish(job)} if task["status"] == "completed" else {}
-    return {"resultType": "complete", **task, **more}
-
-
-async def _cancel_task(context: Context, params: TaskParams) -> dict[str, Any]:
-    call = _call_about_task(context)
-    try:
-        await orders.cancel(call.caller, params.task_id)
-    except PenstockError as error:
-        raise _refuse_task(error) from None
-    return {"resultType": "complete"}
-
-
-async def _update_task(context: Context, params: TaskParams) -> dict[str, Any]:
-    """Take answers that no job asks for: they are to be ignored."""
-    call = _call_about_task(context)
-    try:
-        await orders.find(call.caller, params.task_id)
-    except PenstockError as error:
-        raise _refuse_task(error) from None
-    return {"resultType": "complete"}
-
-
-def _call(context: Context) -> AgentCall:
-    call = context.request
-    assert isinstance(call, AgentCall)  # noqa: S101  every exchange has one
-    return call
-
-
-def _call_about_task(context: Context) -> AgentCall:
-    if context.protocol_version not in versions.MODERN_PROTOCOL_VERSIONS:
-        raise MCPError(mcp_types.METHOD_NOT_FOUND, "Method not found", context.method)
-    return _call(context)
-
-
-def _refuse_task(error: PenstockError) -> MCPError:
-    return MCPError(mcp_types.INVALID_PARAMS, error.message, {"code": error.code, "status": error.status})
 
 
 def _make_server() -> Server[Any]:
@@ -225,12 +182,10 @@ def _make_server() -> Server[Any]:
         instructions=INSTRUCTIONS,
     )
     server.middleware.clear()  # its spans: the gateway has its own
-    server.extensions[TASKS] = {}
     server.add_request_handler("tools/list", mcp_types.PaginatedRequestParams, _list_tools)
     server.add_request_handler("tools/call", mcp_types.CallToolRequestParams, _call_tool)
-    server.add_request_handler("tasks/get", TaskParams, _get_task)
-    server.add_request_handler("tasks/cancel", TaskParams, _cancel_task)
-    server.add_request_handler("tasks/update", TaskParams, _update_task)
+    tasks.add_handlers(server)
+    resources.add_handlers(server)
     return server
 
 

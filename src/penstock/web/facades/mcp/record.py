@@ -1,4 +1,4 @@
-"""Jobs as agents read them: results of tools, and tasks."""
+"""Jobs as agents read them: results of tools."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,8 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from penstock.domain.ids import timestamp
-from penstock.domain.jobs import Job, State, poll_after_ms
+from penstock.domain.jobs import Job, State
 from penstock.domain.money import format_usd
 from penstock.errors import PenstockError
 from penstock.jobs.intake import Forecast
@@ -25,8 +24,6 @@ FACTS: Final = (
     "kind", "role", "content_type", "bytes", "width", "height", "duration_seconds", "faces", "vertices", "url",
     "url_expires_at",
 )  # fmt: skip
-TASK_STATES: Final = {State.CANCELED: "cancelled"}
-"""Task states of finished jobs that differ from `completed`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +76,12 @@ def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
     return fail(text, {"error": body})
 
 
-def finish(job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]]) -> dict[str, Any]:
+def finish(
+    job: Job, scribe: RecordBuilder, previews: list[Mapping[str, Any]], *, reused: bool = False
+) -> dict[str, Any]:
     """Return the result of a tool that generates: an error if the job did not succeed."""
     record = scribe.job(job)
-    structured = describe_job(job, record)
+    structured = describe_job(job, record) | ({"reused": True} if reused else {})
     if not job.done or job.state is State.SUCCEEDED:
         return succeed(structured, *(link(job, output) for output in record["outputs"]), *previews)
     error = job.error or {"message": "The job was canceled. Nothing is charged.", "code": "canceled"}
@@ -126,25 +125,3 @@ def describe_forecast(found: Forecast) -> dict[str, Any]:
         "budget_left": left,
         "expected_seconds": found.duration,
     }
-
-
-def describe_task(job: Job, now: float) -> dict[str, Any]:
-    """Return a job as a task. It is `completed` also if the job failed: its result then is an error."""
-    return {
-        "taskId": job.id,
-        "status": TASK_STATES.get(job.state, "completed") if job.done else "working",
-        "statusMessage": f"The job is {job.state}." if job.done else f"The job is {job.state}: {job.progress:.0%}.",
-        "createdAt": timestamp(job.created_at),
-        "lastUpdatedAt": timestamp(job.finished_at or max(job.created_at, job.started_at or 0.0)),
-        "ttlMs": _task_ttl(job),
-        "pollIntervalMs": poll_after_ms(job, now) or 1000,
-    }
-
-
-def _task_ttl(job: Job) -> int | None:
-    """Return the milliseconds from a job's creation to its removal, at the latest while it is open."""
-    if job.done:
-        return None if job.expires_at is None else round((job.expires_at - job.created_at) * 1000)
-    if job.retention is None:
-        return None
-    return round((job.start_by - job.created_at + job.run_seconds + job.retention) * 1000)

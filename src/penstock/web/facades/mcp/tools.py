@@ -106,13 +106,14 @@ def offers_of(offers: Offers, key: ApiKey) -> list[Offer]:
     return [offer for name, offer in offers.by_model.items() if key.allows_model(name)]
 
 
-def describe_tools(offers: Offers, key: ApiKey) -> list[dict[str, Any]]:
-    """Return the definitions of all tools that a key may use."""
+def describe_tools(offers: Offers, key: ApiKey, *, has_tasks: bool = False) -> list[dict[str, Any]]:
+    """Return the definitions of all tools that a key may use. With tasks, those that generate say so."""
     own = offers_of(offers, key)
     found = [tool.describe(name) for name, tool in TOOLS.items() if key.allows(tool.scope)]
     if key.allows(Scope.GENERATE):
         kinds = sorted({offer.kind for offer in own})
-        found += [_describe_kind(kind, [offer for offer in own if offer.kind == kind]) for kind in kinds]
+        more = {"execution": {"taskSupport": "optional"}} if has_tasks else {}
+        found += [_describe_kind(kind, [offer for offer in own if offer.kind == kind]) | more for kind in kinds]
     return found
 
 

@@ -5,12 +5,17 @@ from typing import Any, Final
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import shorten
+from penstock.domain.files import FileKind
 from penstock.errors import InvalidRequest, ModelNotAllowed
 from penstock.web.auth import Caller
-from penstock.web.facades.measures import required_of
-from penstock.web.facades.neutral import find_param, param_names
+from penstock.web.facades.measures import DURATION_NAMES, PIXELS_NAME, RATIO_NAMES, SECONDS, SIZE, required_of
+from penstock.web.facades.neutral import find_param, param_names, takes_anything
 
 MAX_SHOWN: Final = 20
+PROMPT: Final = "prompt"
+SHAPE_NAMES: Final = (*RATIO_NAMES, PIXELS_NAME)
+USUAL: Final = {SECONDS: "4", SIZE: "720x1280"}
+"""OpenAI's own length and size of a film."""
 PATHS: Final[Mapping[str, str]] = {"image": "/v1/images/generations", "video": "/v1/videos"}
 """The endpoint of each kind of model."""
 NAMES: Final[Mapping[str, str]] = {"image": "an image", "video": "a video"}
@@ -19,7 +24,7 @@ Fits = Callable[[GenerationModel], bool]
 
 def takes_pictures(model: GenerationModel) -> bool:
     """Return whether a model takes a picture."""
-    return any("image" in slot.kinds for slot in model.files)
+    return _takes(model, "image")
 
 
 def needs_files(model: GenerationModel) -> bool:
@@ -29,7 +34,7 @@ def needs_files(model: GenerationModel) -> bool:
 
 def makes_from_text(model: GenerationModel) -> bool:
     """Return whether a model works with a prompt alone."""
-    return not needs_files(model) and find_param("prompt", names := param_names(model)) in names
+    return not needs_files(model) and find_param(PROMPT, names := param_names(model)) in names
 
 
 def has_what_it_needs(model: GenerationModel, body: Mapping[str, Any]) -> bool:
@@ -41,12 +46,18 @@ def has_what_it_needs(model: GenerationModel, body: Mapping[str, Any]) -> bool:
 
 def edits_pictures(model: GenerationModel) -> bool:
     """Return whether a model exists to change pictures by a prompt."""
-    return needs_files(model) and "prompt" in param_names(model)
+    return needs_files(model) and PROMPT in param_names(model)
 
 
 def takes_films(model: GenerationModel) -> bool:
     """Return whether a model takes a film."""
-    return any("video" in slot.kinds for slot in model.files)
+    return _takes(model, "video")
+
+
+def _takes(model: GenerationModel, kind: FileKind) -> bool:
+    """Return whether a model has a param for files of this kind. One that takes anything has none that is known."""
+    names = param_names(model)
+    return any(kind in slot.kinds and slot.name in names for slot in model.files)
 
 
 def choose(
@@ -90,12 +101,13 @@ def split_hints(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the inputs of a request without its `own` fields, and the hints that the model does not take.
 
-    Nulls are left out, and `auto` where the model has no such choice.
+    Nulls are left out, and `auto` where the model has no such choice. The prompt of a model that takes anything is
+    no hint.
     """
     known = param_names(model)
     given, left_out = dict[str, Any](), list[str]()
     for name, value in body.items():
-        is_known = find_param(name, known) in known
+        is_known = find_param(name, known) in known or (name == PROMPT and takes_anything(model))
         if value is None or name in own or (value == "auto" and not is_known):
             continue
         if is_known or name not in hints:
@@ -103,3 +115,13 @@ def split_hints(
         elif value != "":
             left_out.append(name)
     return given, sorted(left_out)
+
+
+def usual_measures(model: GenerationModel, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return OpenAI's own defaults for the length and the size that a model requires and the request leaves out."""
+    known = param_names(model)
+    absent = required_of(model.params) - {find_param(name, known) for name in given}
+    if not given.keys().isdisjoint({SIZE, *RATIO_NAMES}):
+        absent -= {*SHAPE_NAMES}
+    usual = {SECONDS: DURATION_NAMES, SIZE: SHAPE_NAMES}
+    return {name: USUAL[name] for name, params in usual.items() if not absent.isdisjoint(params)}

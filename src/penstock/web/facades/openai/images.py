@@ -17,7 +17,7 @@ from penstock.domain.jobs import Job, State
 from penstock.errors import InvalidRequest, NotFound, PenstockError
 from penstock.jobs.acceptance import Receipt
 from penstock.web.api.events import HEARTBEAT_SECONDS, EventStream
-from penstock.web.api.generations import idempotency_key, retry_count
+from penstock.web.api.generations import describe_receipt, idempotency_key, retry_count
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
 from penstock.web.facades.measures import choices_of, fields_of
@@ -178,8 +178,7 @@ async def _answer(caller: Caller, wish: Wish, name: str, limits: Mapping[str, st
     receipt = wish.receipt
     headers = {**limits, "x-penstock-job": ", ".join(job.id for job in receipt.jobs)}
     headers |= {LEFT_OUT: ", ".join(wish.left_out)} if wish.left_out else {}
-    headers |= {"Idempotency-Replayed": "true"} if receipt.replayed else {}
-    headers |= {"Duplicate-Suppressed": "true"} if receipt.suppressed else {}
+    headers |= describe_receipt(receipt)
     if wish.streamed:
         stream = EventStream(caller, _stream(caller, receipt.jobs, name))
         stream.headers.update(headers)

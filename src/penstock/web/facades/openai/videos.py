@@ -21,6 +21,7 @@ from penstock.storage.assets import CACHED
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.web.api.assets import PRESIGNED_SECONDS, answer_asset
+from penstock.web.api.generations import describe_receipt
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
@@ -33,6 +34,7 @@ from penstock.web.facades.openai.choosing import (
     split_hints,
     takes_films,
     takes_pictures,
+    usual_measures,
 )
 from penstock.web.facades.openai.video_record import STATES, describe, find_film, find_thumbnail
 from penstock.web.facades.orders import MediaOrder, cancel, find, first, place
@@ -168,7 +170,7 @@ async def _create(caller: Caller, body: Mapping[str, Any], sent: Any) -> Receipt
         makes_from_text,
     )
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
-    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent))
+    return await place(caller, MediaOrder(model=model.id, given={**usual_measures(model, given), **given}, sent=sent))
 
 
 async def _change(request: Request, mode: str) -> Response:
@@ -219,10 +221,7 @@ async def _find(caller: Caller, video_id: str) -> Job:
 
 
 def _created(caller: Caller, receipt: Receipt, limits: Mapping[str, str]) -> Response:
-    headers = dict(limits)
-    headers |= {"Idempotency-Replayed": "true"} if receipt.replayed else {}
-    headers |= {"Duplicate-Suppressed": "true"} if receipt.suppressed else {}
-    return _answer(caller, first(receipt), headers)
+    return _answer(caller, first(receipt), {**limits, **describe_receipt(receipt)})
 
 
 def _answer(caller: Caller, job: Job, headers: Mapping[str, str]) -> Response:

@@ -22,7 +22,7 @@ from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.replicate import not_done_yet, write_prediction
 from penstock.jobs.request import refuse
 from penstock.store.queries.jobs import job_rows
-from penstock.web.api.generations import ORDER_ERRORS
+from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
 from penstock.web.api.jobs import read_cursor, write_cursor
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
@@ -136,11 +136,7 @@ def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
 
 
 async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
-    job, headers = orders.first(receipt), dict(limits)
-    if receipt.replayed:
-        headers["Idempotency-Replayed"] = "true"
-    if receipt.suppressed:
-        headers["Duplicate-Suppressed"] = "true"
+    job, headers = orders.first(receipt), {**limits, **describe_receipt(receipt)}
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
         (job,) = await wait_until_done(caller.gateway, [job], seconds)
