@@ -33,6 +33,7 @@ from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
     ChatRateLimited,
+    ContentRefused,
     InsufficientBudget,
     InvalidRequest,
     PenstockError,
@@ -126,7 +127,7 @@ class Relay:
             if key.is_limited:
                 settlement.ticket = await self._admit(ask, key)
             if self._guardrails.of_chat:
-                settlement.findings = await self.inspect(ask, key, request_id) if findings is None else findings
+                await self._inspect(ask, key, settlement, findings)
             if not (self._policy().cache_bytes and self._find_cached(answer, key)):
                 if key.budgets:
                     await self._hold(ask, settlement, offer, key)
@@ -135,6 +136,16 @@ class Relay:
             answer.fail(error)
             raise
         return answer
+
+    async def _inspect(
+        self, ask: Ask, key: ApiKey, settlement: Settlement, findings: Sequence[GuardrailFinding] | None
+    ) -> None:
+        """Have the usage record show the findings, also the one that ends the request."""
+        try:
+            settlement.findings = await self.inspect(ask, key, settlement.request_id) if findings is None else findings
+        except ContentRefused as error:
+            settlement.findings = [GuardrailFinding(error.guardrail, "refuse", error.reason)]
+            raise
 
     async def inspect(self, ask: Ask, key: ApiKey, request_id: str) -> Sequence[GuardrailFinding]:
         """Return the findings of the guardrails. Raise if one of them ends the request."""

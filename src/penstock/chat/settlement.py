@@ -11,7 +11,7 @@ from penstock.chat.attempt import RouteAttempt
 from penstock.chat.token_bounds import BYTES_PER_CHARACTER, bound_claim, limit_to_evidence
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
-from penstock.domain.guardrails.inquiry import GuardrailFinding
+from penstock.domain.guardrails.inquiry import GuardrailFinding, write_findings
 from penstock.domain.usage import Begun, ChatOutcome, Completion
 from penstock.errors import PenstockError
 from penstock.observability import metrics, traces
@@ -200,6 +200,7 @@ class Settlement:
                 created_at=self.created_at,
                 seconds=self.elapsed,
                 first_byte_seconds=self._first_byte_seconds,
+                guardrails=write_findings(self.findings) if self.findings else None,
             )
         )
 

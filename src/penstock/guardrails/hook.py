@@ -94,9 +94,7 @@ class HookSessions:
         """Return the pool; it is opened at first use."""
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(
-                    limit=0, limit_per_host=MAX_CALLS, keepalive_timeout=15, ttl_dns_cache=30
-                ),
+                connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=15, ttl_dns_cache=30),
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,

@@ -1,6 +1,7 @@
 """A hook's answers: what callers get, what is recorded, and what reaches the vendor."""
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator
 from typing import Any
 
@@ -18,6 +19,7 @@ from penstock.guardrails import breaker
 from penstock.guardrails import hook as hooks
 from penstock.guardrails.hook import MAX_ANSWER_BYTES, MAX_CHARACTERS
 from penstock.settings.problems import SettingsError
+from penstock.store.queries.billing import completion_rows
 
 SOON = 0.05
 MODELS = ("plain", "echo")
@@ -296,6 +298,22 @@ async def test_a_long_pipeline_waits_for_its_own_turns(start: Start, hook: Hook)
     assert response.status_code == 202, response.text
     assert (len(hook.asked), hook.most <= 8) == (40, True)
     assert {question["endpoint"] for question in hook.asked} == {"pipeline"}
+
+
+async def test_usage_records_have_the_findings(start: Start, hook: Hook) -> None:
+    async with chatting(start, hook.table(), scenarios=MODELS) as chat:
+        hook.reply = NOTE
+        await chat.create()
+        hook.reply = REFUSE
+        with pytest.raises(openai.BadRequestError):
+            await chat.create()
+        gateway = chat.server.gateway
+        await gateway.settle_up()
+        account_id = hook.asked[0]["account_id"]
+        refusal, note = await gateway.database.read(completion_rows.of_account, account_id)
+    assert (refusal.outcome, refusal.code, refusal.cost) == ("failed", "content_refused", 0)
+    assert json.loads(note.guardrails or "") == [{"name": "hook", "reason": None, **NOTE}]
+    assert json.loads(refusal.guardrails or "") == [{"name": "hook", "annotations": {}, **REFUSE}]
 
 
 async def test_models_and_accounts_choose_the_requests(start: Start, hook: Hook) -> None:

@@ -75,6 +75,11 @@ class GuardrailFinding:
         }
 
 
+def write_findings(findings: Sequence[GuardrailFinding]) -> str:
+    """Return findings as JSON in ASCII, for a usage record."""
+    return dumps([finding.describe() for finding in findings], separators=(",", ":"))
+
+
 def write_notes(findings: Sequence[GuardrailFinding]) -> bytes:
     """Return the notes among the findings as JSON in ASCII, for a header. Empty if there are none."""
     notes = [finding.describe() for finding in findings if finding.is_note]
