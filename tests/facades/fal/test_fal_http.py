@@ -289,6 +289,9 @@ async def test_wrong_input_is_named(server: Server) -> None:
         ({"colour": "red"}, ["body", "colour"]),
         ({"image_url": "ftp://example.com/a.png"}, ["body", "image_url", "url"]),
         ({"num_images": 3}, ["body", "num_images"]),
+        ({"image_size": "huge"}, ["body", "image_size"]),
+        ({"image_size": {"width": 5, "height": 5}}, ["body", "image_size"]),
+        ({"duration": 4, "durationSeconds": 4}, ["body", "durationSeconds"]),
     ):
         response = await submit(server, **given)
         detail = response.json()["detail"]

@@ -206,6 +206,8 @@ WRONG: Any = (
     ({"image": "ftp://example.com/a.png"}, "input.image.url"),
     ({"prompt": 7}, "input.prompt"),
     ({"num_outputs": 4}, "input.num_outputs"),
+    ({"size": "640x480"}, "input.size: `sim_text_to_video` has no `size` 640x480. It has 1280x720"),
+    ({"duration": 99, "colour": "red"}, "\ninput.colour: Unknown param"),
 )
 
 
