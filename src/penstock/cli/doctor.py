@@ -28,6 +28,8 @@ if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
 
 OK, WARN, FAIL = "ok", "warn", "fail"
 COLORS = {OK: "green", WARN: "yellow", FAIL: "red"}
+EXPIRY_DAYS = 30
+"""Days before the end of a certificate from which on there is a warning."""
 MIN_FREE_BYTES = 1_000_000_000
 ENGINE_MODULES = ("cv2", "fast_simplification", "numpy", "onnxruntime", "xllamacpp")
 """Import names of the libraries of the extra `local`."""
@@ -78,6 +80,7 @@ def _examine(data: Path | None, config: Path | None, port: int | None) -> Iterat
     yield from _check_permissions(settings)
     yield _check_space(settings.data)
     yield from _check_store(settings)
+    yield _check_certificate(settings, time.time())
     yield from _check_vendors(settings)
     yield _check_sandbox()
     yield from _check_engines(settings.weights)
@@ -129,6 +132,10 @@ def _check_permissions(settings: "Settings") -> Iterator[Finding]:
         message = f"{config} contains secrets, and other users of this machine may read it"
         remedy = f'Run: chmod go-rwx \'{config}\', or write "env:NAME" or "file:PATH" instead of the secrets.'
         yield Finding("settings file", WARN, message, remedy)
+    for secret in (file.resolve() for file in settings.source.secret_files):
+        if place := look(secret):
+            message = f"{secret} holds a secret, and other users of this machine may read or change it"
+            yield Finding("secret file", WARN, f"{message} (mode {place.octal})", f"Run: chmod go-rwx '{secret}'")
 
 
 def _has_secrets(config: Path, settings: "Settings") -> bool:
@@ -165,6 +172,25 @@ def _check_space(folder: Path) -> Finding:
 
 
 # -- the store and its keys
+
+
+def _check_certificate(settings: "Settings", now: float) -> Finding:
+    """Report whose certificate signs results. The settings have refused one that cannot."""
+    from penstock.provenance.credential import check_certificate, name_of
+
+    check, table = "certificate", settings.provenance
+    if table.results == "unsigned":
+        return Finding(check, OK, "results are not signed (provenance.results)")
+    if table.certificate is None:
+        message = "results are signed with a certificate of this store's own, which nobody else trusts"
+        return Finding(check, OK, message, "For one that others trust, see `[provenance]` in the settings.")
+    leaf = check_certificate(table.certificate.encode(), now)[0]
+    days = int((leaf.not_valid_after_utc.timestamp() - now) / 86400)
+    message = f"results are signed as {name_of(leaf)}, until {leaf.not_valid_after_utc:%Y-%m-%d}"
+    if days < EXPIRY_DAYS:
+        message = f"the certificate of {name_of(leaf)} expires in {days} days, on {leaf.not_valid_after_utc:%Y-%m-%d}"
+        return Finding(check, WARN, message, "Renew it: a server does not start with an expired one.")
+    return Finding(check, OK, message)
 
 
 def _check_store(settings: "Settings") -> Iterator[Finding]:

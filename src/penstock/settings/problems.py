@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, TypeAlias, get_args
 
 from pydantic import BaseModel, ValidationError
@@ -50,6 +51,8 @@ class Source:
     origins: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
     """The options and variables that override the file."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    secret_files: tuple[Path, ...] = ()
+    """The files beside the settings that secrets were read from."""
 
     def locate(self, path: KeyPath) -> str:
         """Return the place of a value, such as `penstock.toml:12 [server] port`, `PENSTOCK_SERVER_PORT` or `--port`."""
@@ -75,7 +78,7 @@ class Source:
 def _label(path: KeyPath) -> str:
     """Format a path, such as `[server] port`, `[vendors.mine] api_key`, `[[models]] 1 vendor` or `data`."""
     match path:
-        case ("models" | "prices" as name, int(index), *rest):
+        case ("models" | "prices" | "guardrails" as name, int(index), *rest):
             table = f"[[{name}]] {index + 1}"
         case ("vendors", str(name), *rest):
             table = f"[vendors.{name}]"
@@ -122,7 +125,10 @@ def _describe(found: ErrorDetails, start: KeyPath, source: Source, form: type[Ba
         case "model_type" | "dict_type" | "mapping_type":
             what, remedy = "should be a table", "Write it as a [table] with `key = value` lines."
         case "tuple_type":
-            what, remedy = "should be a list", "Write it as a list [ … ], or as [[models]] and [[prices]] tables."
+            what, remedy = (
+                "should be a list",
+                "Write it as a list [ … ], or as [[models]], [[prices]] and [[guardrails]] tables.",
+            )
         case "string_pattern_mismatch":
             what, remedy = "is not written as allowed", _advise(fields.get(name))
         case _:

@@ -44,7 +44,11 @@ def gather(
     reader = _SecretReader(environ, file.absolute().parent if text else Path.cwd(), source)
     values = map_texts(values, reader.resolve)
     problems = reader.problems + _check_variables(environ, OTHER_VARIABLES | variables.keys() | reader.variables)
-    return Gathered(values, replace(source, secrets=frozenset(reader.secrets)), tuple(problems))
+    return Gathered(
+        values,
+        replace(source, secrets=frozenset(reader.secrets), secret_files=tuple(sorted(reader.files))),
+        tuple(problems),
+    )
 
 
 # -- file, environment, command line
@@ -137,6 +141,11 @@ def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath =
     return change(value, path) if isinstance(value, str) else value
 
 
+def _may_be_secret(path: KeyPath) -> bool:
+    """Return whether a value may be written as `env:NAME` or `file:PATH`. A guardrail's words may look like that."""
+    return path[0] == "vendors" or path == ("server", "admin_key") or (path[0] == "guardrails" and path[-1] == "secret")
+
+
 @dataclass(frozen=True, slots=True)
 class _SecretReader:
     """Replaces `env:NAME` and `file:PATH` by the secret, and records which values are secret."""
@@ -145,6 +154,7 @@ class _SecretReader:
     folder: Path
     source: Source
     secrets: set[str] = field(default_factory=set[str])
+    files: set[Path] = field(default_factory=set[Path])
     variables: set[str] = field(default_factory=set[str])
     problems: list[Problem] = field(default_factory=list[Problem])
 
@@ -154,7 +164,7 @@ class _SecretReader:
             return self._read_document(text.removeprefix("file:"), path)
         if path in PEM_FILES:
             return text if text.startswith("-----BEGIN") else self._read_pem(text.removeprefix("file:"), path)
-        if path[0] != "vendors" and path != ("server", "admin_key"):
+        if not _may_be_secret(path):
             return text
         scheme, _, rest = text.partition(":")
         if scheme == "env":
@@ -178,6 +188,7 @@ class _SecretReader:
             found = file.read_text("utf-8").strip()
         except (OSError, ValueError):
             found = ""
+        self.files.add(file)
         remedy = "Put the secret, and nothing else, into that file, or write env:NAME or the value itself."
         return self._keep(found, path, f"the file {file} is missing, unreadable or empty", remedy)
 
@@ -201,6 +212,7 @@ class _SecretReader:
             self.problems.append(Problem(self.source.locate(path), what, remedy))
         if path[-1] == "private_key" and found:
             self.secrets.add(found)
+            self.files.add(file)
         return found
 
     def _keep(self, found: str, path: KeyPath, what: str, remedy: str) -> str:

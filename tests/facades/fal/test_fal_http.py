@@ -134,7 +134,7 @@ async def test_an_equal_order_within_seconds_is_the_same(server: Server) -> None
 
 
 async def test_an_equal_order_later_is_a_new_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.web.facades.fal.ordering.REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.web.facades.fal.ordering.EQUAL_SECONDS", 0.0)
     monkeypatch.setattr("penstock.web.facades.fal.ordering.FRESH_SECONDS", 0.0)
 
     ids = {(await submit(server, **NEVER)).json()["request_id"] for _ in range(2)}

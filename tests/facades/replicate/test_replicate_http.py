@@ -137,6 +137,17 @@ async def test_it_can_be_switched_off(start: Start) -> None:
     assert (await post(server)).status_code == 404
 
 
+async def test_hints_that_the_model_does_not_take_are_named(server: Server) -> None:
+    given = {**QUICK, "go_fast": True, "num_inference_steps": 28}
+    response = await post(server, input=given)
+    request = await server.client.post("/fal/queue/penstock/sim_text_to_video", json={**given, "sync_mode": True})
+
+    assert response.headers["x-penstock-left-out"] == "go_fast, num_inference_steps"
+    assert request.headers["x-penstock-left-out"] == "go_fast, num_inference_steps, sync_mode"
+    assert set(response.json()["input"]).isdisjoint({"go_fast", "num_inference_steps"})
+    assert "x-penstock-left-out" not in (await post(server, input=QUICK)).headers
+
+
 @pytest.mark.parametrize(("text", "seconds"), [("5", 5), ("90s", 90), ("1m30s", 90), ("1h", 3600)])
 async def test_cancel_after_is_how_long_it_may_take(server: Server, text: str, seconds: float) -> None:
     prediction = (await post(server, headers={"cancel-after": text})).json()

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from shell import Shell, forget_settings
+from signers import make_signer
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -334,6 +335,7 @@ def test_doctor_on_a_fresh_folder_finds_no_failure_and_makes_nothing(shell: Shel
         "permissions": "ok",
         "disk": "ok",
         "store": "ok",
+        "certificate": "ok",
         "vendors": "ok",
         "models": "ok",
         "sandbox": "warn" if sandbox.survey().missing else "ok",
@@ -395,6 +397,25 @@ def test_doctor_tells_of_secrets_in_a_file_that_others_may_read(shell: Shell, tm
         told = shell(f"doctor --config {link}").stdout
         assert ("warn settings file" in told) is warned
         assert "sk-far-away" not in told
+
+
+@pytest.mark.parametrize(("days", "status"), [(400, "ok"), (20, "warn")])
+def test_doctor_tells_whose_certificate_signs_and_when_it_ends(shell: Shell, tmp_path: Path, days: int, status: str):
+    acme = make_signer("Acme Studio", days=days)
+    (tmp_path / "chain.pem").write_text(acme.chain)
+    (tmp_path / "key.pem").write_text(acme.key)
+    (tmp_path / "key.pem").chmod(0o644)
+    chain, key = tmp_path / "chain.pem", tmp_path / "key.pem"
+    shell.configure(f'[server]\nport = 0\n[provenance]\ncertificate = "{chain}"\nprivate_key = "{key}"\n')
+    found = {finding["check"]: finding for finding in shell.json("doctor")["checks"]}
+    assert (found["certificate"]["status"], "Acme Studio" in found["certificate"]["message"]) == (status, True)
+    assert (found["secret file"]["status"], str(key) in found["secret file"]["remedy"]) == ("warn", True)
+    key.chmod(0o600)
+    assert "secret file" not in _statuses(shell.json("doctor"))
+    shell.configure('[server]\nport = 0\n[provenance]\nresults = "unsigned"\n')
+    assert "results are not signed" in shell("doctor").stdout
+    shell.configure("[server]\nport = 0\n")
+    assert "nobody else trusts" in shell("doctor").stdout
 
 
 def test_doctor_reminds_of_a_first_key_that_lies_about(shell: Shell):

@@ -41,6 +41,8 @@ _OWN_FILE: Final = re.compile(
     r"/(?:api/v1/files/(file_\w+)/content|replicate/v1/files/(file_\w+)|fal/files/(file_\w+)(?:/.*)?)"
 )
 _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
+OUTPUT_URI: Final = re.compile(r"penstock://jobs/(job_\w{1,60})/outputs/(\d{1,4})", re.ASCII)
+"""An output as agents name it, see `resources/list` of MCP."""
 COUNT: Final = "n"
 REUSE: Final = "x-penstock-reuse"
 """The header that has the field `reuse` of a generation request."""
@@ -167,6 +169,8 @@ async def _name_own_files(caller: Caller, model: GenerationModel, params: Mappin
 
 async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     own = base_url(caller.request)
+    if isinstance(url, str) and (named := OUTPUT_URI.fullmatch(url)):
+        return {"job": named[1], "output": int(named[2])}
     if not isinstance(url, str) or not url.startswith(f"{own}/"):
         return None
     address = url[len(own) :].partition("?")[0]

@@ -20,6 +20,7 @@ from penstock.web.api.events import HEARTBEAT_SECONDS, EventStream
 from penstock.web.api.generations import describe_receipt, idempotency_key, retry_count
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.forms import FileField, ReceivedForm, is_form, read_texts, received_form
+from penstock.web.facades.hints import LEFT_OUT
 from penstock.web.facades.holding import REPEAT_SECONDS, CallerLeft, hold, is_repeat
 from penstock.web.facades.measures import choices_of, fields_of
 from penstock.web.facades.openai import described, pictures
@@ -48,7 +49,6 @@ HINTS: Final = frozenset(
 )
 """Fields that a model without them may ignore. The header `x-penstock-left-out` names them."""
 OLD_QUALITIES: Final = {"standard": "medium", "hd": "high"}
-LEFT_OUT: Final = "x-penstock-left-out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from penstock.web.api.jobs import read_cursor, write_cursor
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
+from penstock.web.facades.hints import leave_out
 from penstock.web.facades.holding import CallerLeft, HoldRule, hold, is_repeat
 from penstock.web.facades.replicate.inline import with_inline_film
 from penstock.web.facades.replicate.models import find_model, find_version
@@ -41,6 +42,7 @@ from penstock.web.facades.replicate.shapes import (
     PredictionBody,
     page,
 )
+from penstock.web.facades.replicate.streams import with_stream
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json
 
@@ -121,14 +123,17 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
     limits = await count_request(caller)
     seconds = read_wait(request)
     order = _order(model, wanted, sent)
+    given, left_out = leave_out(caller, model, order.given)
+    order = replace(order, given=given)
     if seconds is not None and idempotency_key(request) is None:
         sent = [f"wait={seconds:g}", sent]  # only a held request can be seen to lose its answer
         repeats = await is_repeat(caller, sent, HoldRule(seconds, is_answered=True))
         order = replace(order, sent=sent, is_retry=repeats, retry_seconds=seconds)
     order = replace(order, fields={**order.fields, **read_cancel_after(request)})
     receipt = await orders.place(caller, order)
+    streams = wanted.stream is True
     del wanted, sent, order  # the caller may wait for long
-    return await _answer(caller, receipt, seconds, limits)
+    return await _answer(caller, receipt, seconds, {**limits, **left_out}, streams=streams)
 
 
 def read_order(body: Mapping[str, Any]) -> PredictionBody:
@@ -158,7 +163,9 @@ def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
     )
 
 
-async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
+async def _answer(
+    caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str], *, streams: bool
+) -> Response:
     job, headers = orders.first(receipt), {**limits, **describe_receipt(receipt)}
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
@@ -167,6 +174,8 @@ async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limit
         except CallerLeft:
             return Response(status_code=499)  # nobody reads it
     prediction = await _write(caller, job)
+    if streams:
+        prediction = with_stream(caller, prediction)
     return Json(prediction if job.done else not_done_yet(prediction), 201, headers)
 
 
