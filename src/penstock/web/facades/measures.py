@@ -74,6 +74,12 @@ def text_names(params: type[Params] | SchemaParams) -> frozenset[str]:
     return frozenset(name for name, field in fields_of(params).items() if takes_text(as_object(field)))
 
 
+@lru_cache(1024)
+def choices_for(params: type[Params] | SchemaParams, name: str) -> Sequence[Any]:
+    """Return the values that a param lists, without null."""
+    return choices_of(as_object(fields_of(params).get(name)))
+
+
 def takes_text(field: Mapping[str, Any]) -> bool:
     """Return whether a schema allows a text. An unknown one does."""
     forms = [as_object(each) for name in ("anyOf", "oneOf") for each in field.get(name, ())]
@@ -228,8 +234,8 @@ def read_seconds(model: GenerationModel, seconds: Any) -> Any:
     """Return a length as the model writes it: `"4"` may be the number 4, or one of its texts such as `4s`."""
     number = _number(seconds)
     names = fields_of(model.params)
-    field = next((as_object(names[name]) for name in DURATION_NAMES if name in names), as_object(None))
-    texts = [choice for choice in choices_of(field) if isinstance(choice, str)]
+    name = next((each for each in DURATION_NAMES if each in names), SECONDS)
+    texts = [choice for choice in choices_for(model.params, name) if isinstance(choice, str)]
     if texts:
         return next((text for text in texts if text.removesuffix("s") == f"{number:g}"), f"{number:g}")
     return int(number) if number.is_integer() else number

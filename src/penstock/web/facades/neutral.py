@@ -18,7 +18,7 @@ from penstock.web.facades.measures import (
     RESOLUTION,
     SECONDS,
     SIZE,
-    choices_of,
+    choices_for,
     fields_of,
     read_length,
     read_seconds,
@@ -158,11 +158,7 @@ def _read(model: GenerationModel, target: str, name: str, value: Any) -> Any:
 
 def _is_left_to_model(model: GenerationModel, target: str, value: Any) -> bool:
     """Return whether a ratio means that of the input, and the model has no such choice: to leave it out means it."""
-    return (
-        isinstance(value, str)
-        and value in AS_INPUT
-        and value not in choices_of(as_object(fields_of(model.params).get(target)))
-    )
+    return isinstance(value, str) and value in AS_INPUT and value not in choices_for(model.params, target)
 
 
 def _put_shape(found: Given, model: GenerationModel, given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -18,7 +18,8 @@ from penstock.web.server.asgi import CYCLE
 
 MAX_HEAD_BYTES: Final = 1 << 13
 """Bytes of the headers of one part."""
-_PLAIN_FIELD: Final = re.compile(rb'form-data; ?name="([^"\\%\r\n]+)"', re.IGNORECASE)
+_PLAIN_TYPE: Final = re.compile(r"multipart/form-data; ?boundary=([0-9A-Za-z'+_-]{1,70})", re.ASCII | re.IGNORECASE)
+_PLAIN_HEAD: Final = re.compile(rb'\r\ncontent-disposition: form-data; ?name="([^"\\%\r\n]{1,256})"', re.IGNORECASE)
 _DISPOSITION: Final = b"content-disposition"
 _LINES: Final = re.compile(rb"(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+: [^\r\n]*(?:\r\n|\Z))+")
 MAX_PLAIN_HEAD_BYTES: Final = 1 << 10
@@ -47,16 +48,22 @@ class PartSource(Protocol):
 
 async def open_parts(request: Request) -> PartSource:
     """Return the parts of a form."""
-    _, options = parse_options_header(request.headers.get("content-type", ""))
-    boundary = options.get(b"boundary")
-    if boundary is None:
-        raise InvalidRequest("The `content-type` of the form has no `boundary`.")
+    boundary = _read_boundary(request.headers.get("content-type", ""))
     length = request.scope["extensions"][CYCLE].length
     if length is None or length > SMALL_BODY_BYTES:
         return _PartParser(request.stream(), boundary)
     body = await receive_body(request)
     parts = split_parts(body, boundary)
     return _PartParser(_once(body), boundary) if parts is None else _SplitParts(parts)
+
+
+def _read_boundary(content_type: str) -> bytes:
+    if plain := _PLAIN_TYPE.fullmatch(content_type):
+        return plain[1].encode()
+    _, options = parse_options_header(content_type)
+    if b"boundary" not in options:
+        raise InvalidRequest("The `content-type` of the form has no `boundary`.")
+    return options[b"boundary"]
 
 
 def split_parts(body: bytes, boundary: bytes) -> list[tuple[Part, bytes]] | None:
@@ -68,6 +75,9 @@ def split_parts(body: bytes, boundary: bytes) -> list[tuple[Part, bytes]] | None
     found: list[tuple[Part, bytes]] = []
     for piece in pieces:
         head, end, data = piece.partition(b"\r\n\r\n")
+        if end and (plain := _PLAIN_HEAD.fullmatch(head)):
+            found.append((Part(plain[1].decode("utf-8", "replace"), None), data))
+            continue
         if not end or not head.startswith(b"\r\n") or len(head) > MAX_PLAIN_HEAD_BYTES:
             return None
         name, _, value = head[2:].partition(b": ")
@@ -81,8 +91,6 @@ def split_parts(body: bytes, boundary: bytes) -> list[tuple[Part, bytes]] | None
 
 def _read_head(disposition: bytes) -> Part:
     """Return the head that a `content-disposition` means."""
-    if plain := _PLAIN_FIELD.fullmatch(disposition):
-        return Part(plain[1].decode("utf-8", "replace"), None)
     _, options = parse_options_header(disposition)
     name = options.get(b"name")
     if not name:

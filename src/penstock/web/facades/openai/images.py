@@ -22,7 +22,7 @@ from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.forms import FileField, ReceivedForm, is_form, read_texts, received_form
 from penstock.web.facades.hints import LEFT_OUT
 from penstock.web.facades.holding import REPEAT_SECONDS, CallerLeft, hold, is_repeat
-from penstock.web.facades.measures import choices_of, fields_of
+from penstock.web.facades.measures import choices_for
 from penstock.web.facades.openai import described, pictures
 from penstock.web.facades.openai.choosing import (
     choose,
@@ -153,7 +153,7 @@ async def _place(caller: Caller, model: GenerationModel, body: Mapping[str, Any]
 
 
 def _qualities(model: GenerationModel) -> Sequence[Any]:
-    return choices_of(fields_of(model.params)["quality"])
+    return choices_for(model.params, "quality")
 
 
 def _read_number(value: Any) -> int:
