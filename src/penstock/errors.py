@@ -3,7 +3,7 @@
 PenstockError
 ├── InvalidRequest 400     invalid_params or, by `code`: invalid_json, invalid_http, unknown_param, model_mismatch,
 │   │                      missing_required_parameter, url_not_allowed, file_unreadable; in chat, OpenAI's own codes
-│   └── InputNotReady
+│   └── ContentRefused, InputNotReady
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
@@ -23,7 +23,7 @@ PenstockError
 ├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
-├── InternalError 500, StoreUnavailable 503, Overloaded 503, StillRunning 504
+├── InternalError 500, StoreUnavailable 503, Overloaded 503, GuardrailUnavailable 503, StillRunning 504
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
 └── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
@@ -111,6 +111,22 @@ class InvalidRequest(PenstockError):
     code = "invalid_params"
     status = 400
     type = "invalid_request_error"
+
+
+class ContentRefused(InvalidRequest):
+    """The request was refused for its content."""
+
+    code = "content_refused"
+    suggestion = "Change the request: sent as it is, it is refused again."
+
+    def __init__(self, reason: str, guardrail: str) -> None:
+        super().__init__(f"The request was refused: {reason.rstrip('.')}.")
+        self.reason = reason
+        self.guardrail = guardrail
+
+    def body(self, request_id: str | None = None) -> dict[str, Any]:
+        """Return the error shape with the reason and the guardrail's name."""
+        return super().body(request_id) | {"reason": self.reason, "guardrail": self.guardrail}
 
 
 class InputNotReady(InvalidRequest):
@@ -546,6 +562,13 @@ class StoreUnavailable(PenstockError):
 
 class Overloaded(PenstockError):
     """The gateway is too busy or shutting down."""
+
+    status = 503
+    retryable = True
+
+
+class GuardrailUnavailable(PenstockError):
+    """The request could not be inspected, as its guardrail does not answer. Nothing was accepted; try again."""
 
     status = 503
     retryable = True

@@ -31,6 +31,8 @@ from penstock.domain.sharing.links import ShareTokens
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
 from penstock.fairness.fair_share import Bounds, FairShare
+from penstock.guardrails.build import build_guardrails
+from penstock.guardrails.guardrails import Guardrail, Guardrails
 from penstock.inspection.worker_pool import ProcessPool
 from penstock.jobs.collection import Collection
 from penstock.jobs.context import RunnerServices
@@ -49,6 +51,7 @@ from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
+from penstock.offers.offer import Offers
 from penstock.ports import Ports
 from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
@@ -153,6 +156,8 @@ class Gateway:
         self.clock, self.steady = clocks
         self.max_body_mb = settings.server.max_body_mb  # read once, at the start
         self.offers = build_offers(settings, None, clocks)
+        self.guardrails = Guardrails(self.clock, self.steady)
+        self.guardrails.use(_make_guardrails(settings, self.offers))
         self._rules = _make_rules(settings)
         self.history = History()
         self.started_at = clocks.now()
@@ -214,6 +219,7 @@ class Gateway:
     async def reload(self, settings: Settings) -> None:
         """Use new settings for all new work; log those that need a restart."""
         offers = build_offers(settings, self.offers, self.clocks)
+        guardrails = _make_guardrails(settings, offers)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
             if wanted != used:
@@ -221,6 +227,7 @@ class Gateway:
         _hide_secrets(settings)
         former, former_chat = list(self.offers.by_credential.values()), self.offers.chat_vendors.values()
         self.settings, self.offers, self._fetcher = settings, offers, None
+        self.guardrails.use(guardrails)
         self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
         await self._read_credential()
         self.relay.routes.forget()
@@ -246,6 +253,7 @@ class Gateway:
         self.links = LinkSigner(secret)
         self.share_tokens = ShareTokens(secret)
         await self._read_credential()
+        self._resources.push_async_callback(self.guardrails.close)
         await self._open_assets()
         self._open_admission(secret)
         uploads, outputs = self._open_process_pools()
@@ -261,6 +269,7 @@ class Gateway:
             self.history,
             self.upkeep.backlog,
             self.admission,
+            self.guardrails,
             self.clock,
         )
         self.pipelines = PipelineIntake(
@@ -420,6 +429,7 @@ class Gateway:
             exchange,
             usage_writer,
             self.admission,
+            self.guardrails,
             lambda: self._chat_policy,
             self.clock,
             self.steady,
@@ -514,6 +524,11 @@ async def _close_all(vendors: Iterable[GenerationVendor]) -> None:
     for vendor in vendors:
         if vendor.upstream is not None:
             await asyncio.to_thread(vendor.upstream.close)
+
+
+def _make_guardrails(settings: Settings, offers: Offers) -> list[Guardrail]:
+    models = {*offers.by_model, *offers.chat, *(entry.id for entry in settings.models)}
+    return build_guardrails(settings.guardrails, models, settings.source)
 
 
 def _make_rules(settings: Settings) -> JobPolicy:

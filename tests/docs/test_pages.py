@@ -25,6 +25,7 @@ from penstock.domain.usage import ChatOutcome
 from penstock.errors import PenstockError
 from penstock.gateway import build_offers
 from penstock.observability import metrics
+from penstock.settings.guardrails import GuardrailTable
 from penstock.settings.prices import PriceEntry
 from penstock.settings.tables import VARIABLES, ModelEntry, RouteTable, Settings, load
 from penstock.store.tables import completions
@@ -35,6 +36,7 @@ from penstock.web.server.cors import EXPOSED
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # long enough, and in the format of webhooks
 OTHER_TOML = ("add-a-vendor.md", "vendor-api.md")  # pages with settings of vendors that are not here
 TOML = re.compile(r"^```toml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 NAMED_JSON = re.compile(r"^`([\w-]+\.json)`:\n\n```json\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -113,7 +115,7 @@ def test_every_setting_is_explained():
         meaning = table.model_fields[path[-1]].description
         row = re.escape(f"| `{'.'.join(path)}` | `{variable}` |") + r" .+? \| " + re.escape(f"{meaning} |")
         assert re.search(row, text), f"{variable}: {meaning}"
-    for table in (VendorOptions, ModelEntry, RouteTable, PriceEntry, Price, TokenPrice):
+    for table in (VendorOptions, ModelEntry, RouteTable, PriceEntry, GuardrailTable, Price, TokenPrice):
         for name, field in table.model_fields.items():
             assert re.search(rf"^\| `{field.alias or name}` \|", text, re.MULTILINE), name
 
@@ -134,7 +136,7 @@ def test_toml_examples_are_settings_that_start(path, tmp_path):
         assert tomllib.loads(block)
         config = tmp_path / f"{number}.toml"
         config.write_text(block)
-        secrets = dict.fromkeys(re.findall(r'"env:(\w+)"', block), "a-secret-that-is-long-enough")
+        secrets = dict.fromkeys(re.findall(r'"env:(\w+)"', block), SECRET)
         offers = build_offers(load(config, secrets, {"data": tmp_path}), None)
         assert offers.by_model or offers.chat
         for vendor in offers.vendors.values():

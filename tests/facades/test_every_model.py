@@ -20,10 +20,11 @@ from ports import free_port
 from small_media import film, model, sound
 from spares import sharing, spares
 from vendors.double import HttpDouble
-from vendors.test_contract import FILES
+from vendors.test_contract import FILES, GENERATION, make_vendor
 
 from penstock.catalog.model import GenerationModel
 from penstock.settings.tables import load
+from penstock.web.facades.neutral import to_params
 
 __all__ = ["sharing", "spares"]
 LISTED = [double for name in FILES for double in importlib.import_module(f"doubles.{name}").DOUBLES]
@@ -242,3 +243,30 @@ async def test_every_built_in_model(
 ) -> None:
     async with gateway("", tmp_path, empty_store, weights) as server:
         await check_all(server, "embedded", subtests, lambda *pair: is_short(*pair) is short)
+
+
+SERVED = {served.model.id: served.model for name in GENERATION for served in make_vendor(name).models}
+LINK = "https://example.com/a.png"
+SINGLE = ("frame_images", "image", "file")
+ONE = ("image", "image_url", "input_image", "start_image", "first_frame_image", "first_frame_url")
+FIRST_AND_LAST = ("tail_image_url", "end_image", "last_frame", "last_frame_image", "end_image_url")
+SEVERAL = ("images", "image_urls", "input_images", "image_input", "reference_images")
+
+
+@pytest.mark.parametrize("model", SERVED.values(), ids=SERVED)
+def test_a_picture_by_any_name_finds_its_place(model: GenerationModel) -> None:
+    slots = [slot for slot in model.files if "image" in slot.kinds and slot.name != "mask"]
+    names = {slot.name for slot in slots}
+    is_film, views = "frame_images" in names, {"front", "left"} & {role for slot in slots for role in slot.roles}
+    wanted: list[dict[str, Any]] = []
+    if slots and not views:
+        wanted += [{name: LINK} for name in ONE if not name.startswith(("start", "first")) or names & {*SINGLE}]
+    if slots and any(slot.most > 1 for slot in slots):
+        wanted += [{name: [LINK, LINK]} for name in SEVERAL]
+    if is_film:
+        wanted += [{"image": LINK, name: LINK} for name in FIRST_AND_LAST]
+    example = {name: value for name, value in model.example.items() if name not in names}
+    for given in wanted:
+        found = to_params(model, {**example, **given})
+        _, details = model.read(found.params, "")
+        assert [detail for detail in details if detail.loc.partition(".")[0] in {*given, *names}] == [], given

@@ -541,6 +541,11 @@ export interface components {
              */
             budget_left: string | null;
             expected_seconds: components["schemas"]["TypicalSeconds"] | null;
+            /**
+             * Guardrails
+             * @description findings of the guardrails that inspected the inputs
+             */
+            guardrails: components["schemas"]["GuardrailShape"][];
         };
         /**
          * Embedding
@@ -702,6 +707,25 @@ export interface components {
          * @enum {string}
          */
         Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account";
+        /**
+         * GuardrailShape
+         * @description The finding of one guardrail that inspected the request.
+         */
+        GuardrailShape: {
+            /** Name */
+            name: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "allow" | "unavailable";
+            /** Reason */
+            reason: string | null;
+            /** Annotations */
+            annotations: {
+                [key: string]: unknown;
+            };
+        };
         /**
          * Health
          * @description The process is alive.
@@ -961,6 +985,11 @@ export interface components {
              * @description the name of the pipeline's step that it carries out
              */
             step: string | null;
+            /**
+             * Guardrails
+             * @description findings of the guardrails that inspected the request
+             */
+            guardrails: components["schemas"]["GuardrailShape"][];
             urls: components["schemas"]["JobUrls"];
             /** Request Id */
             request_id: string;

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from penstock.catalog.file_input import FileSlot
@@ -72,8 +73,8 @@ class GenerationModel:
 
     @property
     def schema(self) -> dict[str, Any]:
-        """Return the JSON Schema of `params`."""
-        return self.params.schema if isinstance(self.params, SchemaParams) else self.params.model_json_schema()
+        """Return the JSON Schema of `params`. Its parts are shared, so do not change them."""
+        return dict(self.params.schema if isinstance(self.params, SchemaParams) else _schema_of(self.params))
 
     def largest(self, names: Sequence[str]) -> int | None:
         """Return the upper bound of these params; None if the schema has none."""
@@ -85,3 +86,9 @@ class GenerationModel:
             return self.params.read(given, place)
         params, details = read(self.params, given, place)
         return (None if params is None else params.resolved()), details
+
+
+@lru_cache(256)
+def _schema_of(params: type[Params]) -> dict[str, Any]:
+    """Return the JSON Schema of a class. Making it takes milliseconds, so it is kept."""
+    return params.model_json_schema()

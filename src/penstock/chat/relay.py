@@ -3,8 +3,9 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -26,10 +27,13 @@ from penstock.chat.settlement import Settlement
 from penstock.chat.timers import Deadline
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Dialect, Fault, Usage
+from penstock.domain.guardrails.contents import read_chat
+from penstock.domain.guardrails.inquiry import GuardrailFinding
 from penstock.domain.prices import TokenPrice
 from penstock.domain.usage import ChatOutcome
 from penstock.errors import (
     ChatRateLimited,
+    ContentRefused,
     InsufficientBudget,
     InvalidRequest,
     PenstockError,
@@ -39,6 +43,7 @@ from penstock.errors import (
     VendorFailed,
     VendorTimeout,
 )
+from penstock.guardrails.guardrails import Guardrails, Inspected
 from penstock.observability import metrics
 from penstock.offers.offer import ChatOffer, Offers, refuse_unpriced
 from penstock.offers.route import Route
@@ -84,6 +89,7 @@ class Relay:
         exchange: Exchange,
         usage_writer: UsageWriter,
         admission: Admission,
+        guardrails: Guardrails,
         policy: Callable[[], ChatPolicy],
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
@@ -96,12 +102,23 @@ class Relay:
         self._steady = steady
         self._busy: dict[str, int] = {}
         self._admission = admission
+        self._guardrails = guardrails
         self._lengths = AnswerLengths()
         self._cache = ChatCache()
         self.routes = Routes(steady)
 
-    async def open(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> Answer:
-        """Return an answer that has begun. `Answer.close` must be called at its end, however it ends."""
+    async def open(
+        self,
+        ask: Ask,
+        offer: ChatOffer,
+        key: ApiKey,
+        request_id: str,
+        findings: Sequence[GuardrailFinding] | None = None,
+    ) -> Answer:
+        """Return an answer that has begun. `Answer.close` must be called at its end, however it ends.
+
+        `findings`: those of guardrails, if the request is inspected already.
+        """
         self._usage_writer.check()
         offers = self._offers()
         settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths, self._steady)
@@ -109,6 +126,8 @@ class Relay:
         try:
             if key.is_limited:
                 settlement.ticket = await self._admit(ask, key)
+            if self._guardrails.of_chat:
+                await self._inspect(ask, key, settlement, findings)
             if not (self._policy().cache_bytes and self._find_cached(answer, key)):
                 if key.budgets:
                     await self._hold(ask, settlement, offer, key)
@@ -118,7 +137,30 @@ class Relay:
             raise
         return answer
 
-    async def count(self, ask: Ask, offer: ChatOffer, key: ApiKey) -> bytes:
+    async def _inspect(
+        self, ask: Ask, key: ApiKey, settlement: Settlement, findings: Sequence[GuardrailFinding] | None
+    ) -> None:
+        """Have the usage record show the findings, also the one that ends the request."""
+        try:
+            settlement.findings = await self.inspect(ask, key, settlement.request_id) if findings is None else findings
+        except ContentRefused as error:
+            settlement.findings = [GuardrailFinding(error.guardrail, "refuse", error.reason)]
+            raise
+
+    async def inspect(self, ask: Ask, key: ApiKey, request_id: str) -> Sequence[GuardrailFinding]:
+        """Return the findings of the guardrails. Raise if one of them ends the request."""
+        request = Inspected(
+            kind="chat",
+            key=key,
+            model=ask.model,
+            endpoint=ask.dialect,
+            request_id=request_id,
+            size=ask.size,
+            read=partial(read_chat, ask),
+        )
+        return await self._guardrails.inspect(request)
+
+    async def count(self, ask: Ask, offer: ChatOffer, key: ApiKey, request_id: str) -> bytes:
         """Return the number of a request's tokens as JSON: as its vendor counts them, or else estimated."""
         ticket = await self._admit(structs.replace(ask, prompt=0, max_tokens=0), key) if key.is_limited else None
         try:
@@ -127,6 +169,8 @@ class Relay:
             call = vendor.count(ask, route.model) if vendor.dialect is ask.dialect else None
             if call is None:
                 return msgspec.json.encode({"input_tokens": ask.prompt})
+            if self._guardrails.of_chat:
+                await self.inspect(ask, key, request_id)
             return await self._count(vendor, call)
         finally:
             if ticket is not None:

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from penstock.billing.admission import Ticket
 from penstock.billing.usage_writer import UsageWriter
@@ -11,6 +11,7 @@ from penstock.chat.attempt import RouteAttempt
 from penstock.chat.token_bounds import BYTES_PER_CHARACTER, bound_claim, limit_to_evidence
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Usage, estimate
+from penstock.domain.guardrails.inquiry import GuardrailFinding, write_findings
 from penstock.domain.usage import Begun, ChatOutcome, Completion
 from penstock.errors import PenstockError
 from penstock.observability import metrics, traces
@@ -38,6 +39,7 @@ class Settlement:
         "began",
         "created_at",
         "error",
+        "findings",
         "held",
         "outcome",
         "request_id",
@@ -70,6 +72,8 @@ class Settlement:
         """Seconds until the vendor began, or until the end of a whole answer; the rest is our overhead."""
         self.outcome = ChatOutcome.CANCELED
         self.error: PenstockError | None = None
+        self.findings: Sequence[GuardrailFinding] = ()
+        """Of the guardrails."""
         self._ask = ask
         self._key = key
         self._id = usage_writer.new_id()
@@ -196,6 +200,7 @@ class Settlement:
                 created_at=self.created_at,
                 seconds=self.elapsed,
                 first_byte_seconds=self._first_byte_seconds,
+                guardrails=write_findings(self.findings) if self.findings else None,
             )
         )
 

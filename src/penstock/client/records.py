@@ -191,6 +191,7 @@ class JobRecord(Awaited):
     parents: tuple[str, ...] = several()
     pipeline_id: str | None = None
     step: str | None = None
+    guardrails: tuple[Mapping[str, Any], ...] = several()
     request_id: str = ""
 
     __hash__ = Awaited.__hash__

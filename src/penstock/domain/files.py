@@ -206,11 +206,17 @@ def sniff(head: bytes) -> str | None:
     return None
 
 
+STILLS: Final = frozenset({b"heic", b"heix", b"mif1", b"avif"})
+"""Brands of HEIC and AVIF, the pictures of phones, which begin as films do. No reader of ours opens them."""
+
+
 def sniff_kind(head: bytes) -> FileKind | None:
     """Return the kind of a file by its first bytes; None for text and the unknown, which may be a 3D model."""
     if sniff(head):
         return "image"
     if head[4:8] == b"ftyp":
+        if head[8:12] in STILLS:
+            return "image"
         return "audio" if head[8:11] in (b"M4A", b"M4B") else "video"
     if head.startswith(b"\x1a\x45\xdf\xa3"):
         return "video"

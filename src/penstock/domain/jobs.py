@@ -206,6 +206,8 @@ class Job:
     """The name of the pipeline's step that it carries out."""
     awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     """The files that other jobs of its pipeline have yet to make: their paths and allowed kinds."""
+    guardrails: tuple[Mapping[str, Any], ...] = ()
+    """The findings of guardrails at acceptance."""
     trace: str | None = None
     """The `traceparent` of its request, continued by the runner. Not shown to callers."""
 

@@ -39,6 +39,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # one per request:
     created_at: float
     seconds: float
     first_byte_seconds: float | None
+    guardrails: str | None = None
+    """The findings of guardrails in JSON; None if none inspected it."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):

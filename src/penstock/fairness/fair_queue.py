@@ -16,12 +16,13 @@ RETRY_SECONDS: Final = 2
 class FairQueue:
     """Accounts take turns, and each account is served first come first served. No account holds all of several places.
 
-    The queue itself has no limit. `UnderWayLimit` bounds the work that enters it.
+    An account holds at most `share` places, if that is given. The queue itself has no limit. `UnderWayLimit` bounds
+    the work that enters it.
     """
 
-    def __init__(self, places: int) -> None:
+    def __init__(self, places: int, share: int | None = None) -> None:
         self._places = places
-        self._share = max(1, places - 1)
+        self._share = max(1, places - 1) if share is None else share
         self._held: Counter[str] = Counter()
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 

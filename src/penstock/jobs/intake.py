@@ -8,13 +8,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
 from penstock.catalog.file_input import file_at, with_file
 from penstock.domain.api_keys import ApiKey, Reuse
 from penstock.domain.files import FileKind, StoredFile
+from penstock.domain.guardrails.contents import read_params
+from penstock.domain.guardrails.inquiry import GuardrailFinding
 from penstock.domain.ids import new_id
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.domain.jobs import Job, Parent
@@ -28,6 +30,7 @@ from penstock.errors import (
     ModelNotAllowed,
     PenstockError,
 )
+from penstock.guardrails.guardrails import Guardrails, Inspected
 from penstock.jobs.acceptance import Acceptance, AcceptanceWriter, Receipt, SubmittedRequest, find_earlier
 from penstock.jobs.backlog import Backlog
 from penstock.jobs.durations import Duration, History
@@ -41,6 +44,8 @@ from penstock.offers.offer import Offer, Offers, refuse_unpriced
 from penstock.store.database import Database
 from penstock.store.queries.billing import balance_rows
 from penstock.store.queries.files import result_rows
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ class Forecast:
     estimated: int | None
     duration: Duration | None
     budget_left: int | None
+    findings: Sequence[GuardrailFinding] = ()
+    """Of the guardrails, for each input in turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,8 @@ class ReadInput:
     to_fetch: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
     parents: tuple[Parent, ...] = ()
     awaits: Mapping[str, tuple[FileKind, ...]] = field(default_factory=dict[str, tuple[FileKind, ...]])
+    findings: tuple[GuardrailFinding, ...] = ()
+    """Of the guardrails."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +119,7 @@ class Intake:
         history: History,
         backlog: Backlog,
         admission: Admission,
+        guardrails: Guardrails,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -119,6 +129,7 @@ class Intake:
         self._history = history
         self._backlog = backlog
         self._admission = admission
+        self._guardrails = guardrails
         self._clock = clock
         self._writer = AcceptanceWriter(database, clock)
         self._file_opener = FileOpener(database, inputs, lambda url: policy().check_url(url), clock)
@@ -129,7 +140,7 @@ class Intake:
         request, offer = self._read_request(submission)
         if request.dry_run:
             self._refuse_unpriced(offer, submission.key)
-            return await self._forecast(request, offer, submission.key)
+            return await self._forecast(submission, request, offer)
         with self.alone(submission):
             return await self._accept(submission, request, offer)
 
@@ -173,18 +184,20 @@ class Intake:
         slots = offer.model.files
         has_files = any(any(slot.entries(item.params)) for item in request.input for slot in slots)
         may_reuse = _may_reuse(request, submission.key)
-        if (has_files or may_reuse) and (found := await self.find_earlier_request(submission)):
+        is_looked_up = has_files or may_reuse or self.is_guarded
+        if is_looked_up and (found := await self.find_earlier_request(submission)):
             return found  # without opening any file
         try:
             if not may_reuse:
                 self._refuse_job(submission, request, offer)
             inputs = await self._read_inputs(request, offer, submission.key)
+            inputs = await self.inspect(submission, offer, inputs)
             if may_reuse:
                 if result := await self.find_result(offer, inputs[0], submission.key.account_id):
                     return Receipt(result.id, [result], reused=True, ignored=_list_ignored(request, result))
                 self._refuse_job(submission, request, offer)
         except PenstockError:
-            if not (has_files or may_reuse) and (found := await self.find_earlier_request(submission)):
+            if not is_looked_up and (found := await self.find_earlier_request(submission)):
                 return found  # a request that was accepted before is not refused now
             raise
         accepted = self._make_jobs(submission, request, offer, inputs)
@@ -250,8 +263,10 @@ class Intake:
         policy = self._policy()
         self._backlog.refuse(account_id, more, of_account=policy.max_waiting, of_all=policy.max_waiting_total)
 
-    async def _forecast(self, request: GenerationBody, offer: Offer, key: ApiKey) -> Forecast:
+    async def _forecast(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Forecast:
+        key = submission.key
         inputs = await self._read_inputs(request, offer, key, store=False)
+        inputs = await self.inspect(submission, offer, inputs)
         params = [item.params for item in inputs]
         now = self._clock()
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
@@ -260,7 +275,8 @@ class Intake:
             await self._admission.give_back(key.payer.owners)
         standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
         left = min((standing.left for standing in standings), default=None)
-        return Forecast(request.model, params, estimated, self._history.typical(request.model), left)
+        findings = [finding for item in inputs for finding in item.findings]
+        return Forecast(request.model, params, estimated, self._history.typical(request.model), left, findings)
 
     # -- reading the inputs
 
@@ -345,6 +361,25 @@ class Intake:
         files = {**item.files, wanted.path: opened.file}
         return replace(item, params=params, files=files, data=data, parents=parents)
 
+    @property
+    def is_guarded(self) -> bool:
+        """Return whether any guardrail inspects generations."""
+        return self._guardrails.of_generation
+
+    async def inspect(self, submission: SubmittedRequest, offer: Offer, inputs: Sequence[ReadInput]) -> list[ReadInput]:
+        """Return the inputs with the findings of guardrails. Raise if a guardrail ends the request."""
+        if not self.is_guarded:
+            return list(inputs)
+        return await self.inspect_all(submission, [(offer, item) for item in inputs], "generation")
+
+    async def inspect_all(
+        self, submission: SubmittedRequest, inputs: Sequence[tuple[Offer, ReadInput]], endpoint: str
+    ) -> list[ReadInput]:
+        """Return the inputs of any models with the findings of guardrails."""
+        wanted = [_inspected(submission, offer, item, endpoint) for offer, item in inputs]
+        found = await self._guardrails.inspect_all(wanted)
+        return [replace(item, findings=findings) for (_, item), findings in zip(inputs, found, strict=True)]
+
     # -- writing the jobs
 
     def _make_jobs(
@@ -407,6 +442,7 @@ class Intake:
             pipeline_id=terms.pipeline_id,
             step=step,
             awaits=item.awaits,
+            guardrails=tuple(finding.describe() for finding in item.findings),
             trace=traces.current(),
             sequence=1,
         )
@@ -415,6 +451,21 @@ class Intake:
         """Return the seconds for which a finished job is kept; None: forever."""
         retention = self._policy().retention if wanted is None else wanted
         return None if retention == "forever" or retention is None else float(retention)
+
+
+def _inspected(submission: SubmittedRequest, offer: Offer, item: ReadInput, endpoint: str) -> Inspected:
+    """Return an input as guardrails see it."""
+    entries = {id(entry) for slot in offer.model.files for _, entry in slot.entries(item.params)}
+    content = read_params(item.params, item.files, entries, [*item.to_fetch, *item.awaits])
+    return Inspected(
+        kind="generation",
+        key=submission.key,
+        model=offer.id,
+        endpoint=endpoint,
+        request_id=submission.request_id,
+        size=content.characters,
+        read=lambda: content,
+    )
 
 
 def raise_all(details: list[Detail]) -> None:

@@ -144,6 +144,15 @@ class JobUrls(TypedDict):
     cancel: str
 
 
+class GuardrailShape(TypedDict):
+    """The finding of one guardrail that inspected the request."""
+
+    name: str
+    verdict: Annotated[str, _described_as(Literal["allow", "unavailable"])]
+    reason: str | None
+    annotations: dict[str, Any]
+
+
 class JobRecord(TypedDict):
     """One generation. Loop on `done`."""
 
@@ -176,6 +185,11 @@ class JobRecord(TypedDict):
     parents: Annotated[list[str], Field(description="ids of the jobs whose outputs it takes as inputs")]
     pipeline_id: Annotated[str | None, Field(description="the pipeline that it is part of, `pipe_…`")]
     step: Annotated[str | None, Field(description="the name of the pipeline's step that it carries out")]
+    guardrails: Annotated[
+        list[Mapping[str, Any]],
+        _described_as(list[GuardrailShape]),
+        Field(description="findings of the guardrails that inspected the request"),
+    ]
     urls: JobUrls
     request_id: str
 
@@ -293,6 +307,7 @@ class RecordBuilder:
             "parents": list(dict.fromkeys(parent.job_id for parent in job.parents)),
             "pipeline_id": job.pipeline_id,
             "step": job.step,
+            "guardrails": list(job.guardrails),
             "urls": {
                 "self": f"{self.base_url}/api/v1/jobs/{job.id}",
                 "events": f"{self.base_url}/api/v1/jobs/{job.id}/events",

@@ -63,6 +63,11 @@ KEY_CHECKS = PlainCounter("penstock_key_checks", "API keys checked, by outcome."
 SERVED_WITHOUT_STORE = PlainCounter(
     "penstock_requests_without_store", "Requests let in by what is known of their key while the store is away.", []
 )
+GUARDRAIL_VERDICTS = PlainCounter(
+    "penstock_guardrail_verdicts",
+    "Requests that a guardrail inspected; `verdict` is allow, annotate, refuse or unavailable.",
+    ["guardrail", "verdict"],
+)
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
 # -- jobs

@@ -78,7 +78,7 @@ class Source:
 def _label(path: KeyPath) -> str:
     """Format a path, such as `[server] port`, `[vendors.mine] api_key`, `[[models]] 1 vendor` or `data`."""
     match path:
-        case ("models" | "prices" as name, int(index), *rest):
+        case ("models" | "prices" | "guardrails" as name, int(index), *rest):
             table = f"[[{name}]] {index + 1}"
         case ("vendors", str(name), *rest):
             table = f"[vendors.{name}]"
@@ -125,7 +125,10 @@ def _describe(found: ErrorDetails, start: KeyPath, source: Source, form: type[Ba
         case "model_type" | "dict_type" | "mapping_type":
             what, remedy = "should be a table", "Write it as a [table] with `key = value` lines."
         case "tuple_type":
-            what, remedy = "should be a list", "Write it as a list [ … ], or as [[models]] and [[prices]] tables."
+            what, remedy = (
+                "should be a list",
+                "Write it as a list [ … ], or as [[models]], [[prices]] and [[guardrails]] tables.",
+            )
         case "string_pattern_mismatch":
             what, remedy = "is not written as allowed", _advise(fields.get(name))
         case _:

@@ -141,6 +141,11 @@ def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath =
     return change(value, path) if isinstance(value, str) else value
 
 
+def _may_be_secret(path: KeyPath) -> bool:
+    """Return whether a value may be written as `env:NAME` or `file:PATH`. A guardrail's words may look like that."""
+    return path[0] == "vendors" or path == ("server", "admin_key") or (path[0] == "guardrails" and path[-1] == "secret")
+
+
 @dataclass(frozen=True, slots=True)
 class _SecretReader:
     """Replaces `env:NAME` and `file:PATH` by the secret, and records which values are secret."""
@@ -159,7 +164,7 @@ class _SecretReader:
             return self._read_document(text.removeprefix("file:"), path)
         if path in PEM_FILES:
             return text if text.startswith("-----BEGIN") else self._read_pem(text.removeprefix("file:"), path)
-        if path[0] != "vendors" and path != ("server", "admin_key"):
+        if not _may_be_secret(path):
             return text
         scheme, _, rest = text.partition(":")
         if scheme == "env":

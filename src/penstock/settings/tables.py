@@ -14,9 +14,7 @@ from typing import Annotated, Any, Final, Literal, cast
 from platformdirs import user_data_dir
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     SecretStr,
@@ -25,9 +23,11 @@ from pydantic import (
     field_validator,
 )
 
+from penstock.settings.guardrails import GuardrailTable
 from penstock.settings.prices import AnyPrice, PriceEntry
 from penstock.settings.problems import SettingsError, Source, explain, nearest, reject
 from penstock.settings.sources import gather, map_texts
+from penstock.settings.table import Table
 from penstock.settings.values import (
     ADDRESS,
     BUILT_IN,
@@ -60,20 +60,6 @@ def _check_declared(vendor: str, info: ValidationInfo) -> str:
 DeclaredVendor = Annotated[str, AfterValidator(_check_declared)]
 
 # -- the settings
-
-
-class Table(BaseModel):
-    """One table of the file: unknown keys are rejected, and values are frozen."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def refuse_boolean(cls, value: Any) -> Any:
-        """Reject booleans: no setting is one, and Pydantic would read `true` as the number 1."""
-        if isinstance(value, bool):
-            raise ValueError("should not be true or false")
-        return value
 
 
 class Server(Table):
@@ -364,6 +350,7 @@ class Settings(Table):
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
+    guardrails: tuple[GuardrailTable, ...] = ()
     _source: Source = Source()
 
     @field_validator("temporal")
@@ -375,6 +362,15 @@ class Settings(Table):
         if value is not None and find_spec("temporalio") is None:
             raise reject("needs an extra that is not installed", "Run `pip install 'penstock[temporal]'`.")
         return value
+
+    @field_validator("guardrails")
+    @classmethod
+    def refuse_equal_names(cls, tables: tuple[GuardrailTable, ...]) -> tuple[GuardrailTable, ...]:
+        """Reject two guardrails of one name: records and metrics could not tell them apart."""
+        names = [table.name for table in tables]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise reject(f"two have the name `{twice}`", "Give each guardrail a name of its own.")
+        return tables
 
     @field_validator("assets")
     @classmethod

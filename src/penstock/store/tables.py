@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0016"
+SCHEMA_VERSION = "0017"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -362,6 +362,7 @@ completions = Table(
     Column("created_at", Float, nullable=False),
     Column("seconds", Float, nullable=False),
     Column("first_byte_seconds", Float),
+    Column("guardrails", Text),  # findings in JSON; null: none inspected it
     Index("completions_by_account", "account_id", "id"),
 )
 

@@ -30,6 +30,11 @@ def _check_type(request: Request) -> None:
     content_type = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if content_type != "application/json":
         raise UnsupportedMediaType(f"Send `content-type: application/json`, not `{content_type[:80]}`.")
+    refuse_encoding(request)
+
+
+def refuse_encoding(request: Request) -> None:
+    """Raise if the body is compressed."""
     encoding = request.headers.get("content-encoding", "").strip().lower()
     if encoding not in ("", "identity"):
         raise UnsupportedMediaType(

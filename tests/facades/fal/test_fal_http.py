@@ -134,7 +134,7 @@ async def test_an_equal_order_within_seconds_is_the_same(server: Server) -> None
 
 
 async def test_an_equal_order_later_is_a_new_one(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("penstock.web.facades.fal.ordering.REPEAT_SECONDS", 0.0)
+    monkeypatch.setattr("penstock.web.facades.fal.ordering.EQUAL_SECONDS", 0.0)
     monkeypatch.setattr("penstock.web.facades.fal.ordering.FRESH_SECONDS", 0.0)
 
     ids = {(await submit(server, **NEVER)).json()["request_id"] for _ in range(2)}
@@ -289,6 +289,9 @@ async def test_wrong_input_is_named(server: Server) -> None:
         ({"colour": "red"}, ["body", "colour"]),
         ({"image_url": "ftp://example.com/a.png"}, ["body", "image_url", "url"]),
         ({"num_images": 3}, ["body", "num_images"]),
+        ({"image_size": "huge"}, ["body", "image_size"]),
+        ({"image_size": {"width": 5, "height": 5}}, ["body", "image_size"]),
+        ({"duration": 4, "durationSeconds": 4}, ["body", "durationSeconds"]),
     ):
         response = await submit(server, **given)
         detail = response.json()["detail"]

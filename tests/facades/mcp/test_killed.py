@@ -104,6 +104,11 @@ async def test_each_way_back_finds_the_one_job(tmp_path: Path) -> None:
             await machine.kill()
         await machine.start()
         async with connected(machine.url, key) as client:
+            headers = {"authorization": f"Bearer {key}", "mcp-protocol-version": "2025-11-25"}
+            asked = {"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": task.task_id}}
+            async with httpx.AsyncClient(headers=headers, trust_env=False) as http:
+                found = (await http.post(f"{machine.url}/mcp", json=asked)).json()
+            assert found["result"]["status"] in ("working", "completed")
             repeated = (await client.call_tool("generate_image", DRAW)).structured_content
             polled = (await client.call_tool("job_status", {"job_id": task.task_id})).structured_content
         assert (repeated["job_id"], repeated["status"]) == (task.task_id, "succeeded")

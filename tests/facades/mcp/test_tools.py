@@ -14,6 +14,9 @@ from mcp import Client, MCPError
 from mcp.types import CallToolResult
 from PIL import Image
 
+from penstock.catalog.params import Params
+from penstock.web.facades.mcp.tools import TOOLS
+
 IMAGE = "sim_text_to_image"
 PRICED = """
 [vendors.sim]
@@ -224,3 +227,28 @@ async def test_a_prompt_beside_the_params_is_taken(server: Server) -> None:
     async with connected(server.url, await server.new_key()) as client:
         job = content(await client.call_tool("generate_image", given))
     assert (await server.finish(job["job_id"]))["input"]["prompt"] == "a boat"
+
+
+async def test_schemas_are_made_once(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Making them takes a tenth of a second, in which nobody else is served."""
+    async with connected(server.url, await server.new_key()) as client:
+        await client.list_tools()
+        models = [model["id"] for model in content(await client.call_tool("list_models", {}))["models"]]
+        before = [await client.call_tool("describe_model", {"model": model}) for model in models]
+
+        def make(*_: Any, **__: Any) -> None:
+            raise AssertionError
+
+        monkeypatch.setattr(Params, "model_json_schema", make)
+        assert [await client.call_tool("describe_model", {"model": model}) for model in models] == before
+        assert (await server.client.get("/api/v1/models")).status_code == 200
+    async with connected(server.url, await server.new_key()) as client:  # which has kept no list of tools
+        assert len((await client.list_tools()).tools) > len(TOOLS)
+
+
+async def test_more_open_jobs_than_allowed_are_refused(server: Server) -> None:
+    async with connected(server.url, await server.new_key(concurrent_jobs=1)) as client:
+        first = content(await draw(client, wait_seconds=0, latency=600))
+        text = refused(await draw(client, latency=600), "concurrency_limited")
+        assert "429" in text
+        await client.call_tool("cancel", {"job_id": first["job_id"]})

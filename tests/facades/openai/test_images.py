@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import openai
@@ -213,10 +214,18 @@ HOSTILE = [
     (FORM, b"x"),
     (FORM, HEAD + b'prompt"\r\n\r\nno end'),
     (FORM, b"--x\r\ncontent-disposition: form-data\r\n\r\na" + TAIL),
+    (FORM, HEAD + b'a"\r\n\r\n1\r\n' + HEAD + b'a"\r\n\r\n2' + TAIL),
     (FORM, HEAD + b'a[[b"\r\n\r\na' + TAIL),
     (FORM, HEAD + b'n"\r\n\r\n\xff' + TAIL),
     (FORM, HEAD + b"a" * 20_000 + b'"\r\n\r\na' + TAIL),
-    (FORM, (HEAD + b'tags[]"\r\n\r\na\r\n') * 100 + b"--x--\r\n"),
+    (FORM, (HEAD + b'tags[]"\r\n\r\na\r\n') * 10_000 + b"--x--\r\n"),
+    (FORM, (HEAD + b'image[]"; filename="a"\r\n\r\na\r\n') * 1000 + b"--x--\r\n"),
+    (FORM, b"--x\r\nx-a: " + b"a" * 1_000_000 + b"\r\n\r\na" + TAIL),
+    (FORM, b"--x\r\n" + b"x-a: b\r\n" * 100_000 + b"\r\na" + TAIL),
+    (FORM, b"--y\r\n" + HEAD + b'prompt"\r\n\r\na' + TAIL),
+    (FORM, HEAD + b'pro\0mpt"\r\n\r\na' + TAIL),
+    (FORM, HEAD + b'n[a]"\r\n\r\n2' + TAIL),
+    (FORM, HEAD + b'script"\r\n\r\n' + b"[" * 100_000 + TAIL),
     ("application/json", b"[1]"),
     ("application/json", b'{"prompt": "\\u0000", "model": 7}'),
     ("application/json", b'{"image": {"a": ' + b"[" * 3000 + b"]" * 3000 + b"}}"),
@@ -231,6 +240,40 @@ async def test_hostile_bodies_are_refused(server: Server, subtests: pytest.Subte
 
             assert response.status_code == 400, response.text
             assert response.json()["error"]["type"] == "invalid_request_error"
+
+
+async def test_a_field_that_is_too_large_is_refused_as_it_comes(server: Server) -> None:
+    async def drip() -> AsyncGenerator[bytes]:
+        yield HEAD + b'style"\r\n\r\n'
+        for _ in range(1000):
+            yield b"a" * 100_000
+
+    response = await server.client.post("/v1/images/edits", content=drip(), headers={"content-type": FORM})
+
+    assert (response.status_code, response.json()["error"]["code"]) == (413, "body_too_large")
+
+
+async def test_a_compressed_form_is_refused(server: Server) -> None:
+    headers = {"content-type": FORM, "content-encoding": "gzip"}
+
+    response = await server.client.post("/v1/images/edits", content=HEAD + b'prompt"\r\n\r\na' + TAIL, headers=headers)
+
+    assert (response.status_code, response.json()["error"]["code"]) == (415, "unsupported_media_type")
+
+
+PHONE = b"\0\0\0\x18ftypheic" + bytes(1000)
+
+
+@pytest.mark.parametrize(
+    ("data", "wrong"), [(PHONE, "JPEG, PNG or WebP"), (b"GIF89a", "JPEG, PNG or WebP"), (b"glTF", "a 3D model")]
+)
+async def test_a_file_that_is_no_picture_is_told_what_is_allowed(server: Server, data: bytes, wrong: str) -> None:
+    client = await connect(server)
+
+    error = await refusal(client.images.edit(model=IMAGE, prompt="a fox", image=("fox", data)))
+
+    assert (error.status_code, error.code, error.param) == (400, "file_unreadable", "image")
+    assert wrong in error.message
 
 
 # -- errors

@@ -10,7 +10,7 @@ import pytest
 from conftest import Server, Start
 from openai_media import IMAGE, connect, draw, jobs_of, script
 
-from penstock.web.facades.openai import holding
+from penstock.web.facades import holding
 
 PATH = "/v1/images/generations"
 LONG: dict[str, Any] = {"model": IMAGE, "prompt": "a fox", **script(latency=3600)}

@@ -10,6 +10,7 @@ import pytest
 from conftest import SIMULATOR, Server, Start
 
 from penstock.jobs.dialects.replicate import version_of
+from penstock.store.queries.jobs import job_rows
 
 PATH = "/replicate/v1/models/penstock/sim_text_to_video/predictions"
 QUICK: Any = {"prompt": "a boat", "script": {"latency": 0.05}}
@@ -134,3 +135,30 @@ async def test_it_can_be_switched_off(start: Start) -> None:
     server = await start(SIMULATOR + '[facades]\noff = ["replicate"]\n')
 
     assert (await post(server)).status_code == 404
+
+
+async def test_hints_that_the_model_does_not_take_are_named(server: Server) -> None:
+    given = {**QUICK, "go_fast": True, "num_inference_steps": 28}
+    response = await post(server, input=given)
+    request = await server.client.post("/fal/queue/penstock/sim_text_to_video", json={**given, "sync_mode": True})
+
+    assert response.headers["x-penstock-left-out"] == "go_fast, num_inference_steps"
+    assert request.headers["x-penstock-left-out"] == "go_fast, num_inference_steps, sync_mode"
+    assert set(response.json()["input"]).isdisjoint({"go_fast", "num_inference_steps"})
+    assert "x-penstock-left-out" not in (await post(server, input=QUICK)).headers
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("5", 5), ("90s", 90), ("1m30s", 90), ("1h", 3600)])
+async def test_cancel_after_is_how_long_it_may_take(server: Server, text: str, seconds: float) -> None:
+    prediction = (await post(server, headers={"cancel-after": text})).json()
+
+    (job,) = await server.gateway.database.read(job_rows.get_several, [prediction["id"]])
+    assert job.start_by == pytest.approx(job.created_at + seconds)
+    assert job.run_seconds == seconds
+
+
+@pytest.mark.parametrize("text", ["", "4s", "soon", "1d", "-5", "1.5m", "999999999999999999999"])
+async def test_a_wrong_cancel_after_is_named(server: Server, text: str) -> None:
+    problem = (await post(server, headers={"cancel-after": text})).json()
+
+    assert (problem["status"], problem["param"]) == (422, "Cancel-After")

@@ -200,12 +200,40 @@ async def test_webhooks_have_the_prediction_and_are_signed(start: Start) -> None
             Webhooks.validate(headers=told[0].headers, body=told[0].raw.decode(), secret=other)
 
 
+async def test_a_stream_has_the_output_at_the_end(client: Client, server: Server) -> None:
+    seen = [event async for event in await client.async_stream(FILM, input={"prompt": "a boat", "script": QUICK})]
+
+    assert [event.event.value for event in seen][-2:] == ["output", "done"]
+    assert (await read(server, str(seen[-2])))[4:8] == b"ftyp"
+
+
+async def test_a_stream_of_a_failure_raises_with_its_error(client: Client) -> None:
+    with pytest.raises(RuntimeError, match="content_filtered"):
+        async for _ in await client.async_stream(FILM, input={"script": {**QUICK, "ending": "filtered"}}):
+            pass
+
+
+async def test_a_stream_is_of_the_account(client: Client, server: Server) -> None:
+    prediction = await create(client, input={"script": NEVER}, stream=True)
+    assert prediction.urls is not None
+    url = prediction.urls["stream"]
+    stranger = await server.sign_in("other")
+
+    assert (await stranger.get(url)).status_code == 404
+    assert (await server.client.get(url, headers={"authorization": ""})).status_code == 401
+    await client.predictions.async_cancel(prediction.id)
+    lines = (await server.client.get(url)).text
+    assert 'event: done\ndata: {"reason":"canceled"}' in lines
+
+
 WRONG: Any = (
     ({"duration": 99}, "input.duration: Input should be less than or equal to 8"),
     ({"colour": "red"}, "input.colour"),
     ({"image": "ftp://example.com/a.png"}, "input.image.url"),
     ({"prompt": 7}, "input.prompt"),
     ({"num_outputs": 4}, "input.num_outputs"),
+    ({"size": "640x480"}, "input.size: `sim_text_to_video` has no `size` 640x480. It has 1280x720"),
+    ({"duration": 99, "colour": "red"}, "\ninput.colour: Unknown param"),
 )
 
 

@@ -124,6 +124,32 @@ test("a webhook, verified", async () => {
   assert.deepEqual([JSON.parse(told.body).id, JSON.parse(told.body).status], [id, "succeeded"]);
 });
 
+test("an order whose connection is cut is one prediction", async () => {
+  const { connect: open, createServer } = await import("node:net");
+  const { hostname, port } = new URL(process.env.PENSTOCK_URL);
+  const cut = new Set();
+  const proxy = createServer((outer) => {
+    const inner = open(Number(port), hostname);
+    cut.add(() => [outer, inner].forEach((each) => each.destroy()));
+    for (const each of [outer, inner]) each.on("error", () => {});
+    outer.pipe(inner).pipe(outer);
+  });
+  await new Promise((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const far = new Replicate({
+    auth: process.env.PENSTOCK_API_KEY,
+    baseUrl: `http://127.0.0.1:${proxy.address().port}/replicate/v1`,
+  });
+  const input = { prompt: "cut in the middle", script: { latency: 4 } };
+  const running = far.run(FILM, { input });
+  const list = async () => (await replicate.predictions.list()).results.filter((each) => each.input.prompt === input.prompt);
+  const isHeld = ([first]) => first && Date.now() - Date.parse(first.created_at) > 1200;
+  while (!isHeld(await list())) await new Promise((resolve) => setTimeout(resolve, 50));
+  for (const end of cut) end();
+  assert.match(await running, /^http/);
+  assert.equal((await list()).length, 1);
+  proxy.close();
+});
+
 test("what is refused", async () => {
   assert.equal(await refusal(create({ duration: 99 })), 422);
   assert.equal(await refusal(replicate.predictions.create({ model: "penstock/nothing", input: {} })), 404);

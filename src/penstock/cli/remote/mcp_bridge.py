@@ -133,7 +133,7 @@ class Bridge:
                 events = EventLines()
                 async for chunk in response.aiter_bytes():
                     for event in events.feed(chunk):
-                        if self._pass_on(json.loads(event.data), message, request_id):
+                        if event.data and self._pass_on(json.loads(event.data), message, request_id):
                             return
                 raise ConnectionCut("the answer was cut off")
             body = await response.aread()

@@ -81,14 +81,16 @@ class Inputs:
         retention: float | None,
         name: Callable[[], str | None] = lambda: None,
         token: str | None = None,
+        kinds: Sequence[FileKind] = FILE_KINDS,
     ) -> StoredFile:
-        """Receive a caller's upload, then open and store it. Its name is known when all of it has arrived.
+        """Receive a caller's upload of one of these kinds, then open and store it.
 
-        `token` is the one that it was promised, if any. Raise `AlreadyStored` if another upload has it.
+        Its name is known when all of it has arrived. `token` is the one that it was promised, if any. Raise
+        `AlreadyStored` if another upload has it.
         """
         with self._allowance.one(account_id, self._max_uploads()):
             async with self._assets.land(chunks) as landed:
-                file = await self._open_landed(landed, account_id, FILE_KINDS)
+                file = await self._open_landed(landed, account_id, kinds)
                 expires_at = None if retention is None else file.created_at + retention
                 file = replace(file, expires_at=expires_at, name=name(), token=token or file.token)
                 await self._keep(file, landed.path, is_promised=token is not None)

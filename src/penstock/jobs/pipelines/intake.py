@@ -254,7 +254,14 @@ class PipelineIntake:
                 if problems:
                     break  # those of its other jobs would repeat them
         raise_all(details)
-        return found
+        return await self._inspect(submission, found)
+
+    async def _inspect(self, submission: SubmittedRequest, found: Sequence[_ReadJob]) -> list[_ReadJob]:
+        """Return the jobs with the findings of guardrails. Raise if a guardrail ends the request."""
+        if not self._intake.is_guarded:
+            return list(found)
+        items = await self._intake.inspect_all(submission, [(each.offer, each.item) for each in found], "pipeline")
+        return [replace(each, item=item) for each, item in zip(found, items, strict=True)]
 
     def _offer(self, submission: SubmittedRequest, step: PlannedStep) -> Offer:
         key, model = submission.key, step.body.model
@@ -328,6 +335,8 @@ class PipelineIntake:
             result = None if problems else await self._intake.find_result(offer, item, key.account_id, {*taken, *found})
             if result is None:
                 return ()
+            if self._intake.is_guarded:  # as the job would be
+                await self._intake.inspect_all(submission, [(offer, item)], "pipeline")
             found.append(result.id)
         return found
 

@@ -15,6 +15,7 @@ from penstock.chat.doors.messages.reader import read_uncounted
 from penstock.chat.kept.keeping import Keeping
 from penstock.domain.api_keys import ApiKey, Scope
 from penstock.domain.chat import Ask, Dialect
+from penstock.domain.guardrails.inquiry import write_notes
 from penstock.domain.money import format_usd
 from penstock.errors import (
     MethodNotAllowed,
@@ -147,7 +148,9 @@ class Completions:
                 kept_ask.release()
             return
         try:
-            opened = partial(self._gateway.relay.open, kept_ask.ask, self._find(kept_ask.ask, key), key, request_id)
+            offer, relay = self._find(kept_ask.ask, key), self._gateway.relay
+            findings = await relay.inspect(kept_ask.ask, key, request_id) if self._gateway.guardrails.of_chat else None
+            opened = partial(relay.open, kept_ask.ask, offer, key, request_id, findings)
         except BaseException:
             kept_ask.release()
             raise
@@ -160,7 +163,7 @@ class Completions:
         cycle: Cycle = scope["extensions"][CYCLE]
         key = await self._admit(cycle, scope)
         ask = await self._read(read_uncounted, cycle, receive, key.account_id)
-        body = await self._gateway.relay.count(ask, self._find(ask, key), key)
+        body = await self._gateway.relay.count(ask, self._find(ask, key), key, cycle.request_id)
         lines = b"".join(b"%b: %b\r\n" % line for line in door.headers(cycle.request_id))
         cycle.respond(JSON_LINES + lines, body)
 
@@ -222,6 +225,8 @@ def _write_headers(answer: Answer, seconds: float) -> bytes:
         lines += b"x-penstock-cache: hit\r\n" if answer.is_cached else b"x-penstock-cache: miss\r\n"
     if left_out := answer.left_out:
         lines += b"x-penstock-left-out: %b\r\n" % _join_names(left_out)
+    if settlement.findings and (notes := write_notes(settlement.findings)):
+        lines += b"x-penstock-guardrails: %b\r\n" % notes
     for name, value in answer.door.headers(settlement.request_id):
         lines += b"%b: %b\r\n" % (name, value)
     return lines if settlement.ticket is None else lines + settlement.ticket.write()

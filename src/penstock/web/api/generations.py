@@ -12,7 +12,9 @@ from penstock.domain.money import format_usd
 from penstock.errors import (
     BodyTooLarge,
     ConcurrencyLimited,
+    ContentRefused,
     FileNotFound,
+    GuardrailUnavailable,
     IdempotencyInProgress,
     IdempotencyKeyMismatch,
     InsufficientBudget,
@@ -76,6 +78,7 @@ REUSE_HEADERS = {
 }
 ORDER_ERRORS: Final = (
     InvalidRequest,
+    ContentRefused,
     ModelNotAllowed,
     ModelNotFound,
     FileNotFound,
@@ -90,6 +93,7 @@ ORDER_ERRORS: Final = (
     RateLimited,
     InsufficientBudget,
     StorageQuotaExceeded,
+    GuardrailUnavailable,
 )
 """Errors that may answer a request for paid work."""
 RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -225,4 +229,5 @@ def _dry_run(forecast: Forecast) -> dict[str, Any]:
         "cost": {"estimated": estimated, "final": None, "currency": "USD"},
         "budget_left": None if forecast.budget_left is None else format_usd(forecast.budget_left),
         "expected_seconds": forecast.duration,
+        "guardrails": [finding.describe() for finding in forecast.findings],
     }

@@ -16,7 +16,7 @@ from starlette.requests import ClientDisconnect
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object, shorten
-from penstock.domain.files import StoredFile, clean_name
+from penstock.domain.files import MAX_BYTES, FileKind, StoredFile, clean_name
 from penstock.domain.job_errors import FileUnreadable
 from penstock.errors import BodyTooLarge, InvalidRequest, PenstockError
 from penstock.storage.backend import StorageUnavailable
@@ -24,7 +24,7 @@ from penstock.store.queries.files import storage_rows
 from penstock.web.auth import Caller
 from penstock.web.facades.measures import fields_of, takes_text
 from penstock.web.facades.neutral import find_param
-from penstock.web.multipart import most_bytes_of
+from penstock.web.json_bodies import refuse_encoding
 
 MAX_FIELDS: Final = 64
 MAX_FIELD_BYTES: Final = 1 << 18
@@ -50,6 +50,13 @@ class ReceivedForm:
         return [self.fields, [[name, file.sha256] for name, file in self.files]]
 
 
+class FileField(NamedTuple):
+    """A field of a form for files: their kind, and how many it takes."""
+
+    kind: FileKind
+    most: int = 1
+
+
 class _Part(NamedTuple):
     """The head of a part: a field, or with a file name a file."""
 
@@ -67,8 +74,8 @@ def is_form(request: Request) -> bool:
 
 
 @asynccontextmanager
-async def received_form(caller: Caller, names: Mapping[str, int]) -> AsyncGenerator[ReceivedForm]:
-    """Receive a form with files in these fields, at most so many each. The uploads are removed after the block."""
+async def received_form(caller: Caller, names: Mapping[str, FileField]) -> AsyncGenerator[ReceivedForm]:
+    """Receive a form with files in these fields. The uploads are removed after the block."""
     uploads: list[tuple[str, StoredFile]] = []
     try:
         yield await _receive(caller, names, uploads)
@@ -78,14 +85,17 @@ async def received_form(caller: Caller, names: Mapping[str, int]) -> AsyncGenera
                 await caller.gateway.inputs.remove(file)
 
 
-async def _receive(caller: Caller, names: Mapping[str, int], uploads: list[tuple[str, StoredFile]]) -> ReceivedForm:
+async def _receive(
+    caller: Caller, names: Mapping[str, FileField], uploads: list[tuple[str, StoredFile]]
+) -> ReceivedForm:
     texts: list[tuple[str, str]] = []
     size = 0
+    refuse_encoding(caller.request)
     reader = _Reader(caller.request)
     while (part := await reader.next_part()) is not None:
         if part.filename is not None:
-            _check_name(part.name, names, [name for name, _ in uploads])
-            uploads.append((part.name.removesuffix("[]"), await _store(caller, part, reader)))
+            field = _find_field(part.name, names, [name for name, _ in uploads])
+            uploads.append((part.name.removesuffix("[]"), await _store(caller, part, field.kind, reader)))
             continue
         data = b""
         async for piece in reader.data():
@@ -99,37 +109,39 @@ async def _receive(caller: Caller, names: Mapping[str, int], uploads: list[tuple
     return ReceivedForm(nest(texts), tuple(uploads))
 
 
-def _check_name(name: str, names: Mapping[str, int], taken: Sequence[str]) -> None:
+def _find_field(name: str, names: Mapping[str, FileField], taken: Sequence[str]) -> FileField:
     plain = name.removesuffix("[]")
-    most = names.get(plain)
-    if most is None:
+    field = names.get(plain)
+    if field is None:
         allowed = ", ".join(f"`{each}`" for each in names)
         raise InvalidRequest(f"`{name[:64]}` is not a file of this form: allowed are {allowed}.", param=name[:64])
-    if taken.count(plain) >= most:
-        raise InvalidRequest(f"`{plain}` takes at most {most} files.", param=plain)
+    if taken.count(plain) >= field.most:
+        most = "one file" if field.most == 1 else f"at most {field.most} files"
+        raise InvalidRequest(f"`{plain}` takes {most}.", param=plain)
+    return field
 
 
-async def _store(caller: Caller, part: _Part, reader: "_Reader") -> StoredFile:
+async def _store(caller: Caller, part: _Part, kind: FileKind, reader: "_Reader") -> StoredFile:
     """Store a file as an upload."""
     gateway, account = caller.gateway, caller.account_id
     if caller.storage_quota is not None:
         await gateway.database.read(storage_rows.refuse_full, account, caller.storage_quota)
     retention = gateway.settings.jobs.file_retention
     try:
-        async with aclosing(_limited(reader, part.name)) as chunks:
-            return await gateway.inputs.upload(chunks, account, retention, lambda: clean_name(part.filename or ""))
+        async with aclosing(_limited(reader, part.name, MAX_BYTES[kind])) as chunks:
+            name = clean_name(part.filename or "")
+            return await gateway.inputs.upload(chunks, account, retention, lambda: name, kinds=(kind,))
     except FileUnreadable as error:
         raise InvalidRequest(error.message, code=error.code, param=part.name) from None
 
 
-async def _limited(reader: "_Reader", name: str) -> AsyncGenerator[bytes]:
-    """Yield the bytes of a file, at most as many as its kind may have."""
-    size, most = 0, 0
+async def _limited(reader: "_Reader", name: str, most: int) -> AsyncGenerator[bytes]:
+    """Yield the bytes of a file, at most so many."""
+    size = 0
     async for piece in reader.data():
-        most = most or most_bytes_of(piece)
         size += len(piece)
         if size > most:
-            raise BodyTooLarge(f"The file is too large: at most {most >> 20} MB are allowed for its kind.", param=name)
+            raise BodyTooLarge(f"The file is too large: `{name}` takes at most {most >> 20} MB.", param=name)
         yield piece
 
 

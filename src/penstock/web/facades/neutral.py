@@ -190,6 +190,8 @@ def _put_files(found: Given, slot: FileSlot, name: str, value: Any) -> None:
         _put(found, slot.name, name, entries[0] if len(entries) == 1 else entries)
         return
     held = cast("list[Any]", found.params.setdefault(slot.name, []))
+    if not entries and slot.name != name:
+        found.names[slot.name] = name
     for place, entry in enumerate(entries):
         if slot.name != name:
             found.names[f"{slot.name}.{len(held)}"] = f"{name}.{place}" if isinstance(value, list) else name

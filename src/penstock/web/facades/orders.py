@@ -13,16 +13,25 @@ from penstock.catalog.file_input import with_file
 from penstock.catalog.model import GenerationModel
 from penstock.domain import jobs
 from penstock.domain.jobs import Job
-from penstock.errors import AssetExpired, AssetNotFound, Gone, ModelNotAllowed, Overloaded, PenstockError
+from penstock.errors import (
+    AssetExpired,
+    AssetNotFound,
+    Detail,
+    Gone,
+    InvalidRequest,
+    ModelNotAllowed,
+    Overloaded,
+    PenstockError,
+)
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
-from penstock.jobs.request import Decoded
+from penstock.jobs.request import Decoded, refuse
 from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
 from penstock.web.auth import Caller, base_url
-from penstock.web.facades.neutral import in_callers_terms, param_names, to_params
+from penstock.web.facades.neutral import Given, in_callers_terms, param_names, to_params
 from penstock.web.responses import request_id_of
 from penstock.web.server.asgi import CYCLE
 
@@ -32,6 +41,8 @@ _OWN_FILE: Final = re.compile(
     r"/(?:api/v1/files/(file_\w+)/content|replicate/v1/files/(file_\w+)|fal/files/(file_\w+)(?:/.*)?)"
 )
 _OWN_ASSET: Final = re.compile(r"/api/v1/assets/([^/]+)/[^/]+")
+OUTPUT_URI: Final = re.compile(r"penstock://jobs/(job_\w{1,60})/outputs/(\d{1,4})", re.ASCII)
+"""An output as agents name it, see `resources/list` of MCP."""
 COUNT: Final = "n"
 REUSE: Final = "x-penstock-reuse"
 """The header that has the field `reuse` of a generation request."""
@@ -92,7 +103,7 @@ async def _accept(caller: Caller, order: MediaOrder) -> Receipt | Forecast:
         raise ModelNotAllowed(f"This API key may not use `{order.model}`.", param="model")
     offer = gateway.offers.get(order.model, caller.key.allows_model)
     model = offer.model
-    given = to_params(model, order.given)
+    given = _read_inputs(model, order)
     params = await _name_own_files(caller, model, given.params)
     most = gateway.offers.most_results(offer) if order.number > 1 else None
     inputs = [{"params": each} for each in _spread(model, params, order.number, most)]
@@ -112,6 +123,16 @@ def _spread(model: GenerationModel, params: dict[str, Any], number: int, most: i
     full, rest = divmod(number, most or number)
     counts = [most or number] * full + [rest] * bool(rest)
     return [{**params, COUNT: count} for count in counts]
+
+
+def _read_inputs(model: GenerationModel, order: MediaOrder) -> Given:
+    """Return the model's params. Raise with the place of a wrong input, where the protocol tells places."""
+    try:
+        return to_params(model, order.given)
+    except InvalidRequest as error:
+        if not order.dialect or error.param is None:
+            raise
+        raise refuse([Detail(f"{order.prefix}{error.param}", error.message, error.code)]) from None
 
 
 def mark_of(caller: Caller, sent: Any) -> bytes:
@@ -148,6 +169,8 @@ async def _name_own_files(caller: Caller, model: GenerationModel, params: Mappin
 
 async def _own_file(caller: Caller, url: Any) -> Mapping[str, Any] | None:
     own = base_url(caller.request)
+    if isinstance(url, str) and (named := OUTPUT_URI.fullmatch(url)):
+        return {"job": named[1], "output": int(named[2])}
     if not isinstance(url, str) or not url.startswith(f"{own}/"):
         return None
     address = url[len(own) :].partition("?")[0]

@@ -6,6 +6,8 @@ from penstock.chat.doors.messages.errors import STATUSES
 from penstock.errors import (
     BodyTooLarge,
     ChatRateLimited,
+    ContentRefused,
+    GuardrailUnavailable,
     InsufficientBudget,
     InvalidRequest,
     ModelNotAllowed,
@@ -41,6 +43,7 @@ HEADERS = {
     "x-penstock-vendor": {"description": "the vendor that answered", "schema": TEXT},
     "x-penstock-overhead-ms": {"description": "the gateway's own share of the time", "schema": TEXT},
     "x-penstock-cost": {"description": "USD; of answers that are not streamed, if the price is known", "schema": TEXT},
+    "x-penstock-guardrails": {"description": "notes of guardrails on the request, as JSON", "schema": TEXT},
     "x-penstock-left-out": {"description": "fields of the request that the vendor did not get", "schema": TEXT},
     "x-penstock-cache": {"description": "`hit` or `miss`, where there is a response cache", "schema": TEXT},
 }
@@ -59,6 +62,8 @@ ERRORS: tuple[type[PenstockError], ...] = (
     VendorFailed,
     VendorRefusedUs,
     VendorTimeout,
+    ContentRefused,
+    GuardrailUnavailable,
 )
 
 

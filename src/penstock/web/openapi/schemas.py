@@ -10,7 +10,7 @@ from penstock.domain.budgets import Period
 from penstock.domain.events import EventType, PipelineEventType
 from penstock.domain.files import FileKind
 from penstock.domain.webhooks import DisabledReason, Status
-from penstock.jobs.records import Cost, ErrorBody, JobRecord, Moment, PipelineRecord
+from penstock.jobs.records import Cost, ErrorBody, GuardrailShape, JobRecord, Moment, PipelineRecord
 from penstock.store.queries.billing.usage_rows import Group
 from penstock.store.queries.billing.usage_rows import Kind as UsageKind
 from penstock.vendor_api.generation import Kind, Role
@@ -46,6 +46,7 @@ class DryRun(Shape):
     cost: Cost
     budget_left: str | None = Field(description="null: no budget is set")
     expected_seconds: "TypicalSeconds | None"
+    guardrails: list[GuardrailShape] = Field(description="findings of the guardrails that inspected the inputs")
 
 
 class TypicalSeconds(Shape):

@@ -7,6 +7,9 @@ import msgspec
 from penstock.chat.doors import find_door
 from penstock.errors import PenstockError
 
+MAX_LINES: Final = 10
+"""Problems that are shown in a text."""
+
 
 class ErrorShape(Protocol):
     """Writes errors as the clients of one protocol read them."""
@@ -33,7 +36,7 @@ class ProblemShape:
             "type": "about:blank",
             "title": error.code.replace("_", " ") or "error",
             "status": status,
-            "detail": error.message,
+            "detail": _write_detail(error),
             "instance": None if request_id is None else f"urn:penstock:request:{request_id}",
             "code": error.code,
             "param": error.param,
@@ -46,6 +49,15 @@ class ProblemShape:
         """Return no more headers."""
         del request_id
         return []
+
+
+def _write_detail(error: PenstockError) -> str:
+    """Return the message. Of several problems each has a line, as a client shows nothing else."""
+    if len(error.details) < 2:
+        return error.message
+    lines = [f"{detail.loc}: {detail.message}" for detail in error.details[:MAX_LINES]]
+    more = len(error.details) - len(lines)
+    return "\n".join([*lines, f"(and {more} more)"] if more else lines)
 
 
 class FalShape:

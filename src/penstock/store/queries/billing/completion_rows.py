@@ -85,6 +85,7 @@ def _row(record: Completion) -> tuple[Any, ...]:
         record.created_at,
         record.seconds,
         record.first_byte_seconds,
+        record.guardrails,
     )
 
 

@@ -12,11 +12,14 @@ from penstock.errors import Detail
 from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.fal import OWNER
 from penstock.jobs.request import refuse
+from penstock.web.api.generations import describe_receipt
 from penstock.web.auth import Caller
 from penstock.web.facades import orders
+from penstock.web.facades.hints import leave_out
+from penstock.web.facades.holding import REPEAT_SECONDS, HoldRule, is_repeat
 from penstock.web.json_bodies import read_json
 
-REPEAT_SECONDS: Final = 15.0
+EQUAL_SECONDS: Final = 15.0
 """Clients repeat an order whose answer was lost, without saying so: an equal one within this time is the same."""
 RECOVERY_SECONDS: Final = 600.0
 """The same, while clients of a process that has ended may still come back."""
@@ -37,34 +40,45 @@ class AppOrder:
 
     app_id: str
     webhook: str | None = None
+    held: HoldRule | None = None
+    """How the connection is held until the job is done, if it is."""
 
 
-async def place(caller: Caller, wanted: AppOrder) -> Receipt:
-    """Accept the job of an order, or return an earlier one."""
+async def place(caller: Caller, wanted: AppOrder) -> tuple[Receipt, dict[str, str]]:
+    """Accept the job of an order, or return that of the order that it repeats. Return headers of the answer, too."""
     request = caller.request
     given = (await read_json(request)).body if _has_body(request) else {}
     fields: dict[str, Any] = {**_read_timeout(request), **_read_lifecycle(request)}
     if wanted.webhook is not None:
         fields["webhook"] = {"url": wanted.webhook}
-    return await orders.place(
+    model = find_model(caller, wanted.app_id)
+    kept, headers = leave_out(caller, model, given)
+    sent: Any = [wanted.app_id, wanted.webhook, given]
+    seconds = _repeat_seconds(caller)
+    if wanted.held is not None:
+        sent = ["run", *sent]
+        if await is_repeat(caller, sent, wanted.held):
+            seconds = REPEAT_SECONDS
+    receipt = await orders.place(
         caller,
         orders.MediaOrder(
-            model=find_model(caller, wanted.app_id),
-            given=given,
-            sent=[wanted.app_id, wanted.webhook, given],
+            model=model,
+            given=kept,
+            sent=sent,
             fields=fields,
             outer=OUTER,
             dialect="fal",
             is_retry=True,
-            retry_seconds=_repeat_seconds(caller),
+            retry_seconds=seconds,
         ),
     )
+    return receipt, {**describe_receipt(receipt), **headers}
 
 
 def _repeat_seconds(caller: Caller) -> float:
     gateway = caller.gateway
     is_fresh = gateway.clock() - gateway.started_at < FRESH_SECONDS
-    return RECOVERY_SECONDS if is_fresh else REPEAT_SECONDS
+    return RECOVERY_SECONDS if is_fresh else EQUAL_SECONDS
 
 
 def find_model(caller: Caller, app_id: str) -> str:

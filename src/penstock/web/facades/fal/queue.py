@@ -17,7 +17,7 @@ from penstock.jobs.dialects.fal import urls_of, write_failure, write_result, wri
 from penstock.jobs.records import RecordBuilder
 from penstock.store.event_reader import JobEvents
 from penstock.web.api.events import EventStream, is_gone, stream_lines
-from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
@@ -112,10 +112,10 @@ async def submit(
 async def answer_submit(caller: Caller, app_id: str, webhook: str | None) -> Response:
     """Answer an order."""
     limits = await count_request(caller)
-    receipt = await place(caller, AppOrder(app_id, webhook))
+    receipt, headers = await place(caller, AppOrder(app_id, webhook))
     job, scribe = orders.first(receipt), caller.scribe
     record = {"status": "IN_QUEUE", "request_id": job.id, "queue_position": 0, **urls_of(job, scribe)}
-    return Json(record, headers={**limits, **describe_receipt(receipt), **named(job)})
+    return Json(record, headers={**limits, **headers, **named(job)})
 
 
 async def answer_status(caller: Caller, request_id: str, *, has_logs: bool) -> Response:

@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from penstock.domain.api_keys import Scope
 from penstock.errors import Overloaded
-from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
-from penstock.web.api.waiting import wait_until_done
+from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades.describe import answer, body, errors
 from penstock.web.facades.fal.ordering import AppOrder, place
 from penstock.web.facades.fal.queue import AppId, named, write_answer
 from penstock.web.facades.fal.shapes import HEADERS, INPUT, PROBLEM, RESULT, TAG
+from penstock.web.facades.holding import CallerLeft, HoldRule, hold
 from penstock.web.responses import Json
 
 router = APIRouter(tags=[TAG])
@@ -38,8 +38,12 @@ async def run(app_id: AppId, request: Request) -> Response:
 async def answer_run(caller: Caller, app_id: str) -> Response:
     """Answer with the result of an order."""
     limits = await count_request(caller)
-    receipt = await place(caller, AppOrder(app_id))
-    (job,) = await wait_until_done(caller.gateway, receipt.jobs, MAX_SECONDS)
+    rule = HoldRule(MAX_SECONDS)
+    receipt, headers = await place(caller, AppOrder(app_id, held=rule))
+    try:
+        (job,) = await hold(caller, receipt.jobs, rule)
+    except CallerLeft:
+        return Response(status_code=499)  # nobody reads it
     if not job.done:
         if caller.gateway.draining:
             raise Overloaded("The gateway is shutting down. The same order finds the job.", retry_after=2)
@@ -47,5 +51,5 @@ async def answer_run(caller: Caller, app_id: str) -> Response:
         problem = {"detail": detail, "message": detail, "error_type": "request_timeout"}
         return Json(problem, 504, {**named(job), **NO_RETRY})
     response = await write_answer(caller, job)
-    response.headers.update({**limits, **describe_receipt(receipt)})
+    response.headers.update({**limits, **headers})
     return response

@@ -27,7 +27,7 @@ from mcp_types import version as versions
 from penstock import __version__
 from penstock.catalog.params import as_object
 from penstock.web.auth import Caller
-from penstock.web.facades.mcp import record, resources, tasks
+from penstock.web.facades.mcp import arguments, record, resources, resuming, tasks
 from penstock.web.facades.mcp.calls import AgentCall, UnknownTool
 from penstock.web.facades.mcp.context import Context, call_of
 from penstock.web.facades.mcp.record import RefusedMessage
@@ -100,6 +100,12 @@ class ToolExchange:
         params = {**self.params, "name": "job_status", "arguments": {"job_id": job_id}}
         return (await self._serve("tools/call", params))[1]
 
+    def prime(self, job_id: str) -> bytes:
+        """Return the event by which a broken stream is taken up again, for clients that know it."""
+        if self.connection.protocol_version != tasks.HANDSHAKE_VERSION:
+            return b""
+        return resuming.prime(resuming.BrokenStream(job_id, self.id, self.method, self.progress_token))
+
     async def _serve(self, method: str, params: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
         dispatch = _Dispatch(self.id, ServerMessageMetadata(request_context=self.call))
         try:
@@ -138,6 +144,21 @@ def open_exchange(caller: Caller, body: Mapping[str, Any]) -> ToolExchange | Ref
     connection = Connection.from_envelope(found.protocol_version, found.client_info, found.client_capabilities)
     call = AgentCall(caller, takes_tasks=_takes_tasks(found.client_capabilities))
     return ToolExchange(request_id, body["method"], params or {}, connection, is_modern=True, call=call)
+
+
+def resume_exchange(caller: Caller, event_id: str) -> ToolExchange | None:
+    """Return the exchange whose stream broke after this event, or None if there is no such event."""
+    stream = resuming.read_event_id(event_id)
+    version = caller.request.headers.get("mcp-protocol-version")
+    if stream is None or version != tasks.HANDSHAKE_VERSION:
+        return None
+    given = {"job_id": stream.job_id, "wait_seconds": arguments.USUAL_WAIT_SECONDS}
+    params: dict[str, Any] = {"name": "job_status", "arguments": given, "taskId": stream.job_id}
+    if stream.progress_token is not None:
+        params["_meta"] = {"progressToken": stream.progress_token}
+    method = stream.method if stream.method == "tasks/result" else "tools/call"
+    connection = Connection.from_envelope(version, None, None)
+    return ToolExchange(stream.request_id, method, params, connection, is_modern=False, call=AgentCall(caller))
 
 
 def write_error(request_id: str | int | None, code: int, message: str, data: Any = None) -> dict[str, Any]:

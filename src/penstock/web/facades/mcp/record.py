@@ -71,7 +71,8 @@ def refuse(error: PenstockError, request_id: str) -> dict[str, Any]:
     retry = "" if error.retry_after is None else f" Try again in {error.retry_after:g} seconds."
     advice = f" {error.suggestion}" if error.suggestion else ""
     more = "".join(f" {d.loc}: {d.message}" for d in error.details[1:20])
-    text = f"{error.message}{more}{advice}{retry} (code: {error.code}, HTTP status: {error.status})"
+    place = f"{error.param}: " if error.param and error.param not in error.message else ""
+    text = f"{place}{error.message}{more}{advice}{retry} (code: {error.code}, HTTP status: {error.status})"
     body = error.body(request_id) | {"status": error.status, "retry_after": error.retry_after}
     return fail(text, {"error": body})
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import base64
-import re
 from typing import Any, Final
 
 import mcp_types
@@ -31,7 +30,6 @@ COPIES: Final = 4
 MAX_TITLE: Final = 80
 NOT_FOUND: Final = -32002
 """The code of the versions with a handshake. 2026-07-28 has the one for params."""
-_URI: Final = re.compile(rf"{SCHEME}://jobs/(job_\w{{1,60}})/outputs/(\d{{1,4}})", re.ASCII)
 _PRIVATE: Final = {"cacheScope": "private", "resultType": "complete"}
 
 
@@ -100,7 +98,7 @@ async def _read(context: Context, params: mcp_types.ReadResourceRequestParams) -
 
 async def _find(caller: Caller, uri: str) -> tuple[Job, int]:
     own = base_url(caller.request)
-    found = _URI.fullmatch(uri)
+    found = orders.OUTPUT_URI.fullmatch(uri)
     if found is None and uri.startswith(f"{own}/"):
         named = await orders.find_output(caller, uri[len(own) :])
         if named is not None:

@@ -4,22 +4,24 @@ import asyncio
 import functools
 import importlib
 from ipaddress import ip_address
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
 from penstock.errors import (
     BodyTooLarge,
     InvalidRequest,
+    MethodNotAllowed,
     OriginNotAllowed,
     RequestTimeout,
     UnsupportedMediaType,
 )
+from penstock.web.api.events import STREAM_HEADERS
 from penstock.web.auth import gateway_of, identify, signed_in
 from penstock.web.facades.mcp.record import RefusedMessage
-from penstock.web.facades.mcp.waiting import WaitingResponse
+from penstock.web.facades.mcp.waiting import WaitingResponse, write_event
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import REQUEST_ID, Json
 
@@ -105,6 +107,35 @@ async def serve(request: Request) -> Response:
     if call.job is None or not call.wait_seconds or call.takes_tasks or not takes_events:
         return Json(answer, status)
     return WaitingResponse(exchange, call.job, Json(answer, status))
+
+
+@router.get(
+    "/mcp",
+    responses={
+        200: {
+            "description": "The rest of the stream.",
+            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        },
+        **{status: each for status, each in _describe().items() if status in (401, 403, 405, 500, 503)},
+        405: {
+            "description": "No stream is named by `Last-Event-ID`.",
+            "content": {"application/json": {"schema": ANSWER}},
+        },
+    },
+)
+async def resume(
+    request: Request, last_event_id: Annotated[str | None, Header(description="resume after this event")] = None
+) -> Response:
+    """Take up the stream of a call that waits, after it broke. There is no other stream."""
+    caller = await identify(request)
+    check_origin(request)
+    library = _load() if _is_loaded() else await asyncio.to_thread(_load)
+    exchange = None if last_event_id is None else library.resume_exchange(caller, last_event_id)
+    if exchange is None:
+        raise MethodNotAllowed('"/mcp" takes POST, and GET only to resume a stream.', headers={"allow": "POST"})
+    _, answer = await exchange.answer()
+    whole = Response(write_event(answer), media_type="text/event-stream", headers=STREAM_HEADERS)
+    return whole if exchange.call.job is None else WaitingResponse(exchange, exchange.call.job, whole)
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
@@ -17,7 +18,8 @@ MAX_SCHEMA_BYTES: Final = 12_000
 """Size of all schemas of a kind up to which its tool has them. Larger ones would fill an agent's context."""
 NEUTRAL: Final = (
     "Params of the model. Names that many services use are taken, too: `prompt`, `image` (an https or `data:` URL, "
-    "a `file_…` token, or a `job_…` whose output is the image), `duration`, `aspect_ratio`, `resolution`, `seed`."
+    "a `file_…` token, a `job_…` whose output is the image, or the `penstock://` URI of an output), `duration`, "
+    "`aspect_ratio`, `resolution`, `seed`."
 )
 WHAT: Final = {"3d": "3D models", "image": "images", "video": "videos", "audio": "sound", "text": "text"}
 
@@ -34,14 +36,11 @@ class Tool:
 
     def describe(self, name: str) -> dict[str, Any]:
         """Return the definition as `tools/list` answers it."""
-        schema = self.arguments.model_json_schema()
-        schema.pop("description", None)
-        schema.pop("title", None)
         return {
             "name": name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": schema,
+            "inputSchema": msgspec.json.decode(_encode_schema(self.arguments)),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.reads_only,
@@ -49,6 +48,15 @@ class Tool:
                 "openWorldHint": False,
             },
         }
+
+
+@lru_cache(64)
+def _encode_schema(kind: type[Params]) -> bytes:
+    """Return the JSON Schema of a tool's arguments. Making it takes milliseconds, so it is kept."""
+    schema = kind.model_json_schema()
+    schema.pop("description", None)
+    schema.pop("title", None)
+    return msgspec.json.encode(schema)
 
 
 TOOLS: Final[Mapping[str, Tool]] = {

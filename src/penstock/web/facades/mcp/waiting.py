@@ -49,7 +49,7 @@ async def follow(exchange: "ToolExchange", job: Job) -> AsyncIterator[bytes]:
     gateway = call.caller.gateway
     loop = asyncio.get_running_loop()
     deadline, reported = loop.time() + call.wait_seconds, -1.0
-    yield HEARTBEAT  # the response begins now
+    yield HEARTBEAT + exchange.prime(job.id)  # the response begins now
     with gateway.database.signals.listen(job.id) as subscription:
         while True:
             pause = HEARTBEAT_SECONDS
@@ -61,13 +61,13 @@ async def follow(exchange: "ToolExchange", job: Job) -> AsyncIterator[bytes]:
                 break
             if job.progress > reported and exchange.progress_token is not None:
                 reported = job.progress
-                yield _write(_progress(exchange, job))
+                yield write_event(_progress(exchange, job))
             left = deadline - loop.time()
             if job.done or gateway.draining or left <= 0 or not await still_admitted(call.caller):
                 break
             if not await subscription.wait(min(pause, left)):
                 yield HEARTBEAT
-    yield _write(await exchange.finish(job.id))
+    yield write_event(await exchange.finish(job.id))
 
 
 def _progress(exchange: "ToolExchange", job: Job) -> dict[str, Any]:
@@ -80,5 +80,6 @@ def _progress(exchange: "ToolExchange", job: Job) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "method": "notifications/progress", "params": params}
 
 
-def _write(message: dict[str, Any]) -> bytes:
+def write_event(message: dict[str, Any]) -> bytes:
+    """Return a JSON-RPC message as an event."""
     return b"event: message\ndata: %b\n\n" % msgspec.json.encode(message)

@@ -19,7 +19,9 @@ from penstock.jobs.acceptance import Receipt
 from penstock.web.api.events import HEARTBEAT_SECONDS, EventStream
 from penstock.web.api.generations import describe_receipt, idempotency_key, retry_count
 from penstock.web.auth import Caller, admit, count_request
-from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
+from penstock.web.facades.forms import FileField, ReceivedForm, is_form, read_texts, received_form
+from penstock.web.facades.hints import LEFT_OUT
+from penstock.web.facades.holding import REPEAT_SECONDS, CallerLeft, hold, is_repeat
 from penstock.web.facades.measures import choices_of, fields_of
 from penstock.web.facades.openai import described, pictures
 from penstock.web.facades.openai.choosing import (
@@ -31,7 +33,6 @@ from penstock.web.facades.openai.choosing import (
     takes_pictures,
 )
 from penstock.web.facades.openai.failures import answer_of, still_running
-from penstock.web.facades.openai.holding import REPEAT_SECONDS, CallerLeft, hold, is_repeat
 from penstock.web.facades.orders import MediaOrder, place
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json, request_id_of
@@ -39,8 +40,8 @@ from penstock.web.responses import Json, request_id_of
 router = APIRouter(tags=["Images (OpenAI)"])
 
 MAX_NUMBER: Final = 10
-FILES: Final[Mapping[str, int]] = {"image": 16, "images": 16, "mask": 1}
-"""The files of a form, and how many there may be of each."""
+FILES: Final = {"image": FileField("image", 16), "images": FileField("image", 16), "mask": FileField("image")}
+"""The files of a form."""
 OWN: Final = frozenset({"model", "n", "response_format", "stream", "partial_images"})
 """Fields that are not for the model."""
 HINTS: Final = frozenset(
@@ -48,7 +49,6 @@ HINTS: Final = frozenset(
 )
 """Fields that a model without them may ignore. The header `x-penstock-left-out` names them."""
 OLD_QUALITIES: Final = {"standard": "medium", "hd": "high"}
-LEFT_OUT: Final = "x-penstock-left-out"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from penstock.web.api.assets import PRESIGNED_SECONDS, answer_asset
 from penstock.web.api.generations import describe_receipt
 from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
-from penstock.web.facades.forms import ReceivedForm, is_form, read_texts, received_form
+from penstock.web.facades.forms import FileField, ReceivedForm, is_form, read_texts, received_form
 from penstock.web.facades.neutral import param_names
 from penstock.web.facades.openai import described
 from penstock.web.facades.openai.choosing import (
@@ -47,7 +47,8 @@ router = APIRouter(tags=["Videos (OpenAI)"])
 POLL_AFTER: Final = "openai-poll-after-ms"
 DELETE_SECONDS: Final = 10.0
 """How long the deletion of a running video waits for its end."""
-FILES: Final[Mapping[str, int]] = {"input_reference": 1, "video": 1}
+FILM: Final = {"video": FileField("video")}
+FILES: Final = {"input_reference": FileField("image"), **FILM}
 OWN: Final = frozenset({"model"})
 HINTS: Final = frozenset({"prompt", "user", "safety_identifier"})
 """Fields that a model without them may ignore."""
@@ -177,7 +178,7 @@ async def _change(request: Request, mode: str) -> Response:
     caller = await admit(request, Scope.GENERATE)
     limits = await count_request(caller)
     if is_form(request):
-        async with received_form(caller, {"video": 1}) as form:
+        async with received_form(caller, FILM) as form:
             receipt = await _place_change(caller, _with_files(form), form.content, mode)
     else:
         body = (await read_json(request)).body

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Path, Query, Request
@@ -22,12 +23,13 @@ from penstock.jobs.acceptance import Receipt
 from penstock.jobs.dialects.replicate import not_done_yet, write_prediction
 from penstock.jobs.request import refuse
 from penstock.store.queries.jobs import job_rows
-from penstock.web.api.generations import ORDER_ERRORS, describe_receipt
+from penstock.web.api.generations import ORDER_ERRORS, describe_receipt, idempotency_key
 from penstock.web.api.jobs import read_cursor, write_cursor
-from penstock.web.api.waiting import wait_until_done
 from penstock.web.auth import Caller, admit, count_request
 from penstock.web.facades import orders
 from penstock.web.facades.describe import answer, body, errors
+from penstock.web.facades.hints import leave_out
+from penstock.web.facades.holding import CallerLeft, HoldRule, hold, is_repeat
 from penstock.web.facades.replicate.inline import with_inline_film
 from penstock.web.facades.replicate.models import find_model, find_version
 from penstock.web.facades.replicate.shapes import (
@@ -40,6 +42,7 @@ from penstock.web.facades.replicate.shapes import (
     PredictionBody,
     page,
 )
+from penstock.web.facades.replicate.streams import with_stream
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import Json
 
@@ -48,6 +51,9 @@ router = APIRouter(tags=[TAG])
 PAGE_SIZE: Final = 100
 MAX_WAIT_SECONDS: Final = 60.0
 _PREFER: Final = re.compile(r"(?:^|[,;\s])wait(?:=(\d{1,6})(?:\.\d{0,6})?)?(?:$|[,;\s])")
+CANCEL_AFTER: Final = "Cancel-After"
+MIN_CANCEL_SECONDS: Final = 5.0
+_SPAN: Final = re.compile(r"(?:(\d{1,3})h)?(?:(\d{1,5})m)?(?:(\d{1,7})s?)?", re.ASCII)
 EVENTS: Final[Mapping[str, Sequence[EventType]]] = {
     "start": (EventType.STARTED,),
     "output": (EventType.SUCCEEDED,),
@@ -55,6 +61,12 @@ EVENTS: Final[Mapping[str, Sequence[EventType]]] = {
     "completed": tuple(ENDINGS.values()),
 }
 """Our events, by the events that a webhook filters by. Outputs come with the end."""
+OUTER: Final = {
+    "webhook.url": "webhook",
+    "model": "model",
+    "start_timeout": CANCEL_AFTER,
+    "run_timeout": CANCEL_AFTER,
+}
 CREATED = {
     201: answer("The prediction: `starting`, or done within `Prefer: wait`.", PREDICTION),
     **errors(PROBLEM, *ORDER_ERRORS),
@@ -62,6 +74,12 @@ CREATED = {
 ONE = {200: answer("The prediction.", PREDICTION), **errors(PROBLEM, InvalidRequest, JobNotFound, Gone, JobDeleted)}
 HEADERS = [
     {"name": "Prefer", "in": "header", "schema": {"type": "string"}, "description": "`wait`, or `wait=30`: seconds"},
+    {
+        "name": CANCEL_AFTER,
+        "in": "header",
+        "schema": {"type": "string"},
+        "description": "such as `1m30s`",
+    },
     {"name": "Idempotency-Key", "in": "header", "schema": {"type": "string", "pattern": "^[!-~]{1,255}$"}},
 ]
 OPTIONS: dict[str, Any] = {"parameters": HEADERS, **body(BODY)}
@@ -103,9 +121,19 @@ async def _create(request: Request, named: tuple[str, str] | None) -> Response:
         raise refuse([Detail("version", "Field required: the `id` of a version, or `owner/name`.")])
     model = find_model(caller, *named) if named else find_version(caller, wanted.version or "")
     limits = await count_request(caller)
-    receipt = await orders.place(caller, _order(model, wanted, sent))
-    del wanted, sent  # the caller may wait for long
-    return await _answer(caller, receipt, read_wait(request), limits)
+    seconds = read_wait(request)
+    order = _order(model, wanted, sent)
+    given, left_out = leave_out(caller, model, order.given)
+    order = replace(order, given=given)
+    if seconds is not None and idempotency_key(request) is None:
+        sent = [f"wait={seconds:g}", sent]  # only a held request can be seen to lose its answer
+        repeats = await is_repeat(caller, sent, HoldRule(seconds, is_answered=True))
+        order = replace(order, sent=sent, is_retry=repeats, retry_seconds=seconds)
+    order = replace(order, fields={**order.fields, **read_cancel_after(request)})
+    receipt = await orders.place(caller, order)
+    streams = wanted.stream is True
+    del wanted, sent, order  # the caller may wait for long
+    return await _answer(caller, receipt, seconds, {**limits, **left_out}, streams=streams)
 
 
 def read_order(body: Mapping[str, Any]) -> PredictionBody:
@@ -130,22 +158,43 @@ def _order(model: str, wanted: PredictionBody, sent: Any) -> orders.MediaOrder:
         sent=sent,
         fields=fields,
         prefix="input.",
-        outer={"webhook.url": "webhook", "model": "model"},
+        outer=OUTER,
         dialect="replicate",
     )
 
 
-async def _answer(caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str]) -> Response:
+async def _answer(
+    caller: Caller, receipt: Receipt, seconds: float | None, limits: dict[str, str], *, streams: bool
+) -> Response:
     job, headers = orders.first(receipt), {**limits, **describe_receipt(receipt)}
     if seconds is not None:
         headers["Preference-Applied"] = f"wait={seconds:g}"
-        (job,) = await wait_until_done(caller.gateway, [job], seconds)
+        try:
+            (job,) = await hold(caller, [job], HoldRule(seconds))
+        except CallerLeft:
+            return Response(status_code=499)  # nobody reads it
     prediction = await _write(caller, job)
+    if streams:
+        prediction = with_stream(caller, prediction)
     return Json(prediction if job.done else not_done_yet(prediction), 201, headers)
 
 
 async def _write(caller: Caller, job: Job) -> dict[str, Any]:
     return await with_inline_film(caller, job, write_prediction(job, caller.scribe))
+
+
+def read_cancel_after(request: Request) -> dict[str, float]:
+    """Return the timeouts of `Cancel-After`: of the start and of the run, each for as long."""
+    text = request.headers.get(CANCEL_AFTER)
+    if text is None:
+        return {}
+    found = _SPAN.fullmatch(text.strip())
+    hours, minutes, seconds = (int(part or 0) for part in found.groups()) if found else (0, 0, 0)
+    total = float(hours * 3600 + minutes * 60 + seconds)
+    if total < MIN_CANCEL_SECONDS:
+        message = f"Should be a time such as `90`, `90s` or `1m30s`, at least 5 seconds, got `{text[:80]}`."
+        raise refuse([Detail(CANCEL_AFTER, message)])
+    return {"start_timeout": total, "run_timeout": total}
 
 
 def read_wait(request: Request) -> float | None:

@@ -21,7 +21,7 @@ class PredictionBody(Params):
     version: Text | None = Field(default=None, max_length=300, description="version id, or `owner/name`")
     webhook: Text | None = Field(default=None, min_length=1, max_length=2048, description="URL for the prediction")
     webhook_events_filter: list[WebhookEvent] | None = Field(default=None, max_length=4, description="default: the end")
-    stream: Boolean | None = Field(default=None, description="accepted, but there is no stream")
+    stream: Boolean | None = Field(default=None, description="whether `urls.stream` is wanted")
 
 
 BODY: Final = {
@@ -76,7 +76,7 @@ PREDICTION: Final = fields(
         "created_at": TEXT,
         "started_at": TEXT_OR_NULL,
         "completed_at": TEXT_OR_NULL,
-        "urls": fields({"get": TEXT, "cancel": TEXT}),
+        "urls": fields({"get": TEXT, "cancel": TEXT}, {"stream": TEXT}),
     }
 )
 FILE: Final = fields(

@@ -7,6 +7,7 @@ was certainly not answered. See `was_answered`.
 import asyncio
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any, Final
 
 from penstock.domain.jobs import Job
@@ -33,13 +34,21 @@ class CallerLeft(Exception):
     """The caller has closed the connection. Its jobs go on."""
 
 
-async def hold(caller: Caller, jobs: Sequence[Job]) -> list[Job]:
+@dataclass(frozen=True, slots=True)
+class HoldRule:
+    """The seconds for which a protocol holds a connection, and whether clients then have what they need."""
+
+    seconds: float
+    is_answered: bool = False
+
+
+async def hold(caller: Caller, jobs: Sequence[Job], rule: HoldRule | None = None) -> list[Job]:
     """Return the jobs once all are done, the time has passed or the gateway drains. Raise if the caller leaves."""
     cycle: Cycle = caller.request.scope["extensions"][CYCLE]
     with ExitStack() as stack:
         for job in jobs:
             stack.enter_context(caller.gateway.database.signals.listen(_topic(job)))
-        waiting = asyncio.ensure_future(wait_until_done(caller.gateway, jobs, HOLD_SECONDS))
+        waiting = asyncio.ensure_future(wait_until_done(caller.gateway, jobs, (rule or _usual()).seconds))
         cycle.on_gone = waiting.cancel
         try:
             if cycle.gone:
@@ -59,13 +68,17 @@ def _topic(job: Job) -> str:
     return f"held:{job.id}"
 
 
-async def is_repeat(caller: Caller, sent: Any) -> bool:
+def _usual() -> HoldRule:
+    return HoldRule(HOLD_SECONDS)
+
+
+async def is_repeat(caller: Caller, sent: Any, rule: HoldRule | None = None) -> bool:
     """Return whether an equal request was not answered, so that this one repeats it."""
     gateway = caller.gateway
     now = gateway.clock()
     jobs = await gateway.database.read(_find_jobs, caller.key.public_id, mark_of(caller, sent), now)
     held = any(gateway.database.signals.is_heard(_topic(job)) for job in jobs)
-    return bool(jobs) and not held and not was_answered(gateway, jobs, now)
+    return bool(jobs) and not held and not was_answered(gateway, jobs, now, rule or _usual())
 
 
 def _find_jobs(connection: Connection, key_id: str, mark: bytes, now: float) -> list[Job]:
@@ -73,7 +86,7 @@ def _find_jobs(connection: Connection, key_id: str, mark: bytes, now: float) -> 
     return [] if found is None else job_rows.get_several(connection, found.job_ids)
 
 
-def was_answered(gateway: Gateway, jobs: Sequence[Job], now: float) -> bool:
+def was_answered(gateway: Gateway, jobs: Sequence[Job], now: float, rule: HoldRule) -> bool:
     """Return whether the request of these jobs may have got its answer, or is held by another process.
 
     It surely did not if it was held for as long as may be, if this process started while the jobs were open, or if
@@ -81,8 +94,8 @@ def was_answered(gateway: Gateway, jobs: Sequence[Job], now: float) -> bool:
     """
     begun = jobs[0].created_at
     ended = None if not all(job.done for job in jobs) else max(job.finished_at or now for job in jobs)
-    if (ended or now) > begun + HOLD_SECONDS:
-        return False
+    if (ended or now) > begun + rule.seconds:
+        return rule.is_answered
     started = gateway.started_at
     if begun < started and (ended is None or ended >= started):
         return now > max(started, ended or now) + RESTART_SECONDS

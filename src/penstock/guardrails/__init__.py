@@ -1,0 +1,1 @@
+"""Guardrails: rules and the operator's hooks inspect a request before it is accepted."""
