@@ -2088,6 +2088,11 @@ export interface components {
             vertices: number | null;
             /** Url */
             url: string;
+            /**
+             * Sidecar Url
+             * @description the signed sidecar of a 3D model
+             */
+            sidecar_url: string | null;
         };
         /**
          * SharedOutputs

@@ -11,6 +11,7 @@ import pytest
 from conftest import MODEL, VIDEO, Server, client_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+from reading_manifests import SIGNED, verify
 from steps import order, refused
 from test_retention import upload
 
@@ -373,3 +374,24 @@ async def test_a_link_to_a_model_has_its_preview_and_its_viewer(server, anyone):
     page = (await anyone.get(link["url"], headers=BROWSER)).text
     assert 'data-model="/share/' in page
     assert "Preview of the 3D model" in page or not [each for each in job["outputs"] if each["role"] == "preview"]
+
+
+async def test_a_link_to_a_signed_model_has_its_sidecar(start):
+    server = await start(SIGNED)
+    anyone = await server.clients.enter_async_context(client_of(server.url, None))
+    job = await server.generate(MODEL, script={})
+    link = await share(server.client, job["id"])
+    [model, *others] = sorted(
+        (await anyone.get(link["url"])).json()["outputs"], key=lambda each: each["role"] != "primary"
+    )
+    sidecar = await anyone.get(model["sidecar_url"])
+    assert (sidecar.status_code, sidecar.headers["content-type"]) == (200, "application/jose")
+    assert sidecar.headers["x-robots-tag"].startswith("noindex")
+    report = await verify(server, (await anyone.get(model["url"])).content, sidecar=sidecar.content)
+    assert (report["verdict"], report["generation"]["job_id"]) == ("signed_here", job["id"])
+    assert "Signed sidecar" in (await anyone.get(link["url"], headers=BROWSER)).text
+    assert [each["sidecar_url"] for each in others] == [None for _ in others]
+    for each in others:
+        assert (await anyone.get(f"{each['url']}.jws")).status_code == 404
+    assert (await server.client.delete(f"/api/v1/shares/{link['id']}")).status_code == 204
+    assert (await anyone.get(model["sidecar_url"])).status_code == 404

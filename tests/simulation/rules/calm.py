@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 from simulation.callers import Caller
 from simulation.http_caller import HttpAnswer, HttpCaller
 from simulation.machine import ObjectStore
-from simulation.rules import calm_crowd, calm_deadlines, calm_limits
+from simulation.rules import calm_crowd, calm_deadlines, calm_limits, calm_reuse
 from simulation.rules.calm_limits import Administer
 from simulation.rules.visitor import PATIENCE_SECONDS, Visitor
 from simulation.store import SLOW_SECONDS
@@ -80,6 +80,7 @@ class Calm:
             lambda: calm_limits.check_quota(visitor, administer),
             lambda: calm_limits.check_lists(visitor),
             lambda: calm_limits.check_wait(visitor),
+            lambda: calm_reuse.check_reuse(visitor),
         )
         for check in checks:
             if self._dice.random() < MORE_PART:

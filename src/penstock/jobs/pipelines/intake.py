@@ -332,7 +332,10 @@ class PipelineIntake:
             if params is None or problems:
                 return ()
             item, problems = await self._intake.open_files(params, offer, key, step.place, store=False)
-            result = None if problems else await self._intake.find_result(offer, item, key.account_id, {*taken, *found})
+            if problems:
+                return ()
+            [item] = await self._intake.inspect(submission, offer, [item])
+            result = await self._intake.find_result(offer, item, key.account_id, {*taken, *found})
             if result is None:
                 return ()
             if self._intake.is_guarded:  # as the job would be

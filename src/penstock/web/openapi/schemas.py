@@ -679,6 +679,7 @@ class SharedOutput(Shape):
     faces: int | None
     vertices: int | None
     url: str
+    sidecar_url: str | None = Field(description="the signed sidecar of a 3D model")
 
 
 class SharedOutputs(Shape):

@@ -85,9 +85,11 @@ def _draw(title: str, body: str, nonce: str, script: str) -> str:
 
 def _draw_output(output: Mapping[str, Any], preview: Mapping[str, Any] | None) -> str:
     url, name = escape(output["url"]), escape(output["url"].rpartition("/")[2])
+    sidecar = output["sidecar_url"]
+    proof = f' <a href="{escape(sidecar)}" download>Signed sidecar</a>' if sidecar else ""
     return f"""<figure>
 <div class="stage">{_draw_media(output, preview)}</div>
-<figcaption><a class="download" href="{url}" download="{name}">Download</a>
+<figcaption><a class="download" href="{url}" download="{name}">Download</a>{proof}
 <span>{escape(_facts(output))}</span></figcaption>
 </figure>"""
 

@@ -15,6 +15,8 @@ from penstock.domain.jobs import Asset, Job
 from penstock.domain.sharing.links import ShareLink, hash_token
 from penstock.errors import AssetNotFound, InvalidRequest, NotFound, RangeNotSatisfiable, ShareNotFound
 from penstock.jobs.collection import CONTENT_TYPES
+from penstock.provenance.sidecar import CONTENT_TYPE
+from penstock.storage.assets import SIDECAR
 from penstock.store.queries.files import share_rows
 from penstock.web.api.assets import HEADERS as ASSET_HEADERS
 from penstock.web.api.assets import answer_asset, answer_file
@@ -98,9 +100,12 @@ async def download_shared(
     link, job = await _open(request, token)
     if filename == INPUT and link.include_input and job.file is not None:
         return _without_index(await answer_file(request, job.file, REVALIDATED))
-    found = next((asset for asset in job.outputs if asset.filename == filename), None)
+    found = next((asset for asset in job.outputs if asset.filename == filename.removesuffix(SIDECAR)), None)
     if found is None:
         raise AssetNotFound
+    if filename.endswith(SIDECAR):
+        sidecar = await gateway_of(request).assets.get_sidecar(_stored(job, found))
+        return _without_index(Response(sidecar, headers={"cache-control": REVALIDATED}, media_type=CONTENT_TYPE))
     return _without_index(await answer_asset(request, _stored(job, found), REVALIDATED))
 
 
@@ -136,7 +141,9 @@ def _describe(address: str, link: ShareLink, job: Job) -> dict[str, Any]:
 
 def _output(address: str, asset: Asset) -> dict[str, Any]:
     names = ("kind", "role", "content_type", "bytes", "width", "height", "duration_seconds", "fps", "faces", "vertices")
-    return {**{name: getattr(asset, name) for name in names}, "url": f"{address}/{asset.filename}"}
+    url = f"{address}/{asset.filename}"
+    sidecar = f"{url}{SIDECAR}" if asset.provenance == "sidecar" else None
+    return {**{name: getattr(asset, name) for name in names}, "url": url, "sidecar_url": sidecar}
 
 
 def _stored(job: Job, asset: Asset) -> StoredAsset:
