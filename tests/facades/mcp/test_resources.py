@@ -9,6 +9,7 @@ from agent_client import connected
 from conftest import Server
 from mcp import MCPError, types
 
+from penstock.errors import Overloaded
 from penstock.web.facades.mcp import resources
 
 IMAGE = "sim_text_to_image"
@@ -103,3 +104,17 @@ async def test_a_deleted_job_has_none(server: Server) -> None:
         with pytest.raises(MCPError) as refusal:
             await client.read_resource(f"penstock://jobs/{job['id']}/outputs/0")
     assert refusal.value.data["status"] == 410
+
+
+async def test_without_memory_there_is_a_link(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = await draw(server)
+
+    async def take(*_: Any) -> None:
+        raise Overloaded
+
+    monkeypatch.setattr(server.gateway.body_memory, "take", take)
+    async with connected(server.url, await server.new_key()) as client:
+        (read,) = (await client.read_resource(f"penstock://jobs/{job['id']}/outputs/0")).contents
+        shown = await client.call_tool("get_asset", {"job_id": job["id"]})
+    assert read.mime_type == "text/uri-list"
+    assert [each.type for each in shown.content] == ["text", "resource_link"]
