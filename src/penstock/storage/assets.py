@@ -57,6 +57,21 @@ class Landed:
     """Its first bytes, which tell its kind."""
 
 
+async def _open_file(path: Path) -> FileIO:
+    """Return the open file. If the caller is canceled meanwhile, it is closed."""
+    opening = asyncio.ensure_future(asyncio.to_thread(FileIO, path))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close_file)
+        raise
+
+
+def _close_file(opening: asyncio.Future[FileIO]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
 def measure_file(path: Path) -> Landed:
     """Return a file on the disk with its size, its sha256 and its first bytes; blocking."""
     with path.open("rb") as file:
@@ -141,7 +156,7 @@ class Assets:
             return await self.get_file(file)
         try:
             with reached():
-                return await asyncio.to_thread(FileIO, folder / key_of(file))
+                return await _open_file(folder / key_of(file))
         except FileNotFoundError:
             raise FileNotFound from None
 
@@ -269,7 +284,7 @@ class Assets:
         """Return the open file from a folder, or the bytes from `start` to `end` (exclusive) from a bucket."""
         folder = self._storage.folder
         if folder is not None:
-            return await self._find(asset, lambda key: asyncio.to_thread(FileIO, folder / key))
+            return await self._find(asset, lambda key: _open_file(folder / key))
         if start >= end:
             return _nothing()
         options = {"range": (start, end)}
