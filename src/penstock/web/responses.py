@@ -102,6 +102,8 @@ REQUEST_ID = {
     "x-request-id": {"description": "the id of this request in the server's logs", "schema": {"type": "string"}}
 }
 RETRY_AFTER = {"retry-after": {"description": "seconds to wait before the next attempt", "schema": {"type": "integer"}}}
+EVENTS: dict[str, Any] = {"text/event-stream": {"schema": {"description": "server-sent events"}}}
+"""Content of a stream. It has no type: readers of the document differ in what they take the value of a stream for."""
 SHOULD_RETRY = {"x-should-retry": {"description": "whether a retry can succeed", "schema": {"type": "string"}}}
 
 

@@ -158,7 +158,10 @@ class Run:
             if detail := self._last.pop("detail", None):
                 log.error("an engine failed", extra={"fields": {"order": self._folder.name, "detail": detail}})
             return self._last
-        log.error("an engine ended without a result", extra={"fields": {"order": self._folder.name, "exit_code": code}})
+        if not self._is_stopped:
+            log.error(
+                "an engine ended without a result", extra={"fields": {"order": self._folder.name, "exit_code": code}}
+            )
         return _fail("out_of_memory" if code == -signal.SIGKILL else "crashed")
 
 

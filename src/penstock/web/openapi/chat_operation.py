@@ -36,7 +36,7 @@ from penstock.web.chat_schema import (
     TRANSCRIPTION_PATH,
     TRANSCRIPTION_REQUEST,
 )
-from penstock.web.responses import success
+from penstock.web.responses import EVENTS, success
 
 TEXT = {"type": "string"}
 HEADERS = {
@@ -65,10 +65,6 @@ ERRORS: tuple[type[PenstockError], ...] = (
     ContentRefused,
     GuardrailUnavailable,
 )
-
-
-EVENTS = {"description": "server-sent events"}
-"""Without a type: readers of the document differ in what they take the value of a stream for."""
 
 
 def describe_doors() -> dict[str, Any]:
@@ -121,7 +117,7 @@ def _describe_speech() -> dict[str, Any]:
     answered = success("The sound, in the format asked for.", "Transcript", headers=HEADERS)
     sound = {"schema": {"type": "string", "format": "binary"}}
     types = ("audio/mpeg", "audio/ogg", "audio/aac", "audio/flac", "audio/wav", "audio/pcm")
-    content = dict.fromkeys(types, sound) | {"text/event-stream": {"schema": EVENTS}}
+    content = dict.fromkeys(types, sound) | EVENTS
     words = ("Speech", "Have a text read aloud with any OpenAI client. Also at `/v1/audio/speech`.", "create_speech")
     return _describe(words, SPEECH_REQUEST, answered | {"content": content})
 
@@ -146,7 +142,7 @@ def _fail_as_messages(operation: dict[str, Any]) -> dict[str, Any]:
 
 
 def _stream(answered: dict[str, Any]) -> dict[str, Any]:
-    return answered | {"content": answered["content"] | {"text/event-stream": {"schema": EVENTS}}}
+    return answered | {"content": answered["content"] | EVENTS}
 
 
 def _describe(

@@ -41,7 +41,7 @@ ERRORS: dict[int | str, Any] = errors(PROBLEM, *KINDS, needs_key=False)
 
 
 @router.put(
-    f"{PARTS}/{{number}}",
+    f"{PARTS}/{{number:int}}",
     responses={200: answer("Received.", PART), **ERRORS},
     openapi_extra=body({"type": "string", "format": "binary"}, "application/octet-stream"),
 )

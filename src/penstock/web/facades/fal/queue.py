@@ -33,7 +33,7 @@ from penstock.web.facades.fal.shapes import (
     TAG,
 )
 from penstock.web.facades.fal.transcripts import with_words
-from penstock.web.responses import Json
+from penstock.web.responses import EVENTS, Json
 
 router = APIRouter(tags=[TAG])
 
@@ -44,7 +44,7 @@ REQUEST: Final = "/fal/queue/{app_id:path}/requests/{request_id}"
 _LOGS: Final = re.compile(rb"logs=(\w{1,8})", re.ASCII)
 STREAM = {
     "description": "Server-sent events, each with the status as data. The stream ends when the request is done.",
-    "content": {"text/event-stream": {"schema": {"type": "string"}}},
+    "content": EVENTS,
 }
 
 

@@ -23,7 +23,7 @@ from penstock.web.auth import gateway_of, identify, signed_in
 from penstock.web.facades.mcp.record import RefusedMessage
 from penstock.web.facades.mcp.waiting import WaitingResponse, write_event
 from penstock.web.json_bodies import read_json
-from penstock.web.responses import REQUEST_ID, Json
+from penstock.web.responses import EVENTS, REQUEST_ID, Json
 
 router = APIRouter(tags=["MCP"])
 
@@ -73,8 +73,7 @@ def _describe() -> dict[int | str, dict[str, Any]]:
     errors = (InvalidRequest, OriginNotAllowed, RequestTimeout, BodyTooLarge, UnsupportedMediaType)
     as_json = {"application/json": {"schema": ANSWER}}
     found = {status: {**each, "content": as_json} for status, each in signed_in(*errors).items()}
-    stream = {"text/event-stream": {"schema": {"type": "string"}}}
-    found[200] = {"description": "The answer, or a stream that ends with it.", "content": as_json | stream}
+    found[200] = {"description": "The answer, or a stream that ends with it.", "content": as_json | EVENTS}
     found[202] = {"description": "A notification, which has no answer."}
     found[404] = {"description": "The method is not known.", "content": as_json}
     return {status: {**each, "headers": each.get("headers", REQUEST_ID)} for status, each in found.items()}
@@ -114,7 +113,7 @@ async def serve(request: Request) -> Response:
     responses={
         200: {
             "description": "The rest of the stream.",
-            "content": {"text/event-stream": {"schema": {"type": "string"}}},
+            "content": EVENTS,
         },
         **{status: each for status, each in _describe().items() if status in (401, 403, 405, 500, 503)},
         405: {

@@ -20,7 +20,7 @@ from penstock.errors import (
 )
 from penstock.web.api.generations import ORDER_ERRORS
 from penstock.web.auth import signed_in
-from penstock.web.responses import REQUEST_ID, success
+from penstock.web.responses import EVENTS, REQUEST_ID, success
 
 BINARY: Final = {"type": "string", "format": "binary"}
 IDEMPOTENCY_KEY: Final = {
@@ -83,7 +83,7 @@ IMAGES: Final[dict[int | str, dict[str, Any]]] = {
     200: success("The pictures, or with `stream` events.", "ImagesAnswer"),
     **signed_in(*CREATING, TooManyStreams, VendorFailed, VendorTimeout, StillRunning, InternalError),
 }
-IMAGES[200]["content"]["text/event-stream"] = {"schema": {"type": "string"}}
+IMAGES[200]["content"].update(EVENTS)
 NO_VARIATIONS: Final = signed_in(NotFound)
 
 VIDEO: Final = success("The video.", "VideoRecord")

@@ -20,13 +20,14 @@ from penstock.web.auth import Caller, admit
 from penstock.web.facades import orders
 from penstock.web.facades.describe import errors
 from penstock.web.facades.replicate.shapes import PREFIX, PROBLEM, TAG
+from penstock.web.responses import EVENTS
 
 router = APIRouter(tags=[TAG])
 
 STREAM: Final[dict[int | str, Any]] = {
     200: {
         "description": "Server-sent events `logs`, `output` (one for each result) and at the end `done` or `error`.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}}},
+        "content": EVENTS,
     },
     **errors(PROBLEM, InvalidRequest, JobNotFound, Gone, JobDeleted, TooManyStreams),
 }
