@@ -1,5 +1,6 @@
 """OpenAI's client for Python as it comes, for pictures and films of a gateway."""
 
+import asyncio
 import io
 from typing import Any
 
@@ -40,3 +41,10 @@ def draw(side: int = 64, kind: str = "png") -> bytes:
 async def jobs_of(server: Server) -> list[dict[str, Any]]:
     """Return all jobs of the account, newest first."""
     return (await server.client.get("/api/v1/jobs", params={"limit": 100})).json()["data"]
+
+
+async def end_orders(server: Server) -> None:
+    """Let the orders of all open jobs be over, once they have been placed."""
+    while any(not job["done"] and job["phase"] != "generating" for job in await jobs_of(server)):  # noqa: ASYNC110  nobody rings
+        await asyncio.sleep(0.01)
+    server.age_orders()

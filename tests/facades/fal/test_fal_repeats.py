@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import Server
-from openai_media import jobs_of
+from openai_media import end_orders, jobs_of
 
 from penstock.web.facades import holding
 from penstock.web.facades.fal import ordering
@@ -46,7 +46,7 @@ async def test_a_run_that_was_cut_long_ago_is_found(server: Server) -> None:
 
     again = begin(server)
     await until_held(server, 1)
-    server.age_orders()
+    await end_orders(server)
     response = await again
 
     assert response.headers["x-fal-request-id"] == job["id"]
@@ -58,7 +58,7 @@ async def test_runs_at_once_are_several(server: Server) -> None:
     await until_held(server, 1)
     second = begin(server)
     await until_held(server, 2)
-    server.age_orders()
+    await end_orders(server)
 
     ids = {response.headers["x-fal-request-id"] for response in await asyncio.gather(first, second)}
     assert len(ids) == 2
@@ -68,6 +68,6 @@ async def test_a_request_of_the_queue_is_no_run(server: Server) -> None:
     queued = await server.client.post("/fal/queue/penstock/sim_text_to_video", json=LONG)
     run = begin(server)
     job = await until_held(server, 2)
-    server.age_orders()
+    await end_orders(server)
 
     assert (await run).headers["x-fal-request-id"] == job["id"] != queued.json()["request_id"]

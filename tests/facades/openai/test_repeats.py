@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import Server, Start
-from openai_media import IMAGE, VIDEO, connect, draw, jobs_of, script
+from openai_media import IMAGE, VIDEO, connect, draw, end_orders, jobs_of, script
 
 from penstock.web.facades import holding
 
@@ -52,7 +52,7 @@ async def test_a_retry_of_the_client_finds_the_job(server: Server) -> None:
     async with held(server):
         (job,) = await jobs_of(server)
         retry = asyncio.create_task(server.client.post(PATH, json=LONG, headers=MARKED))
-        server.age_orders()
+        await end_orders(server)
 
         response = await retry
 
@@ -86,7 +86,7 @@ async def test_out_of_time_it_names_the_job_which_a_repetition_finds(
     assert (error["retryable"], late.headers["x-should-retry"]) == (True, "true")
     again = await server.client.post(PATH, json=LONG)
     assert again.json()["error"]["job_id"] == job["id"]
-    server.age_orders()
+    await end_orders(server)
     await server.finish(job["id"])
 
     response = await server.client.post(PATH, json=LONG)
@@ -101,7 +101,7 @@ async def test_who_left_finds_the_job_that_goes_on(server: Server, patient: None
     await until(server, job["id"], is_held=False)
     again = asyncio.create_task(server.client.post(PATH, json=LONG))
     await until(server, job["id"], is_held=True)
-    server.age_orders()
+    await end_orders(server)
 
     response = await again
 

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import Server
-from openai_media import jobs_of
+from openai_media import end_orders, jobs_of
 
 from penstock.web.facades import holding
 
@@ -49,7 +49,7 @@ async def test_the_repetition_of_a_cut_order_finds_its_prediction(server: Server
 
     again = begin(server)
     await until_held(server, 1)
-    server.age_orders()
+    await end_orders(server)
     response = await again
 
     assert (response.json()["id"], response.json()["status"]) == (job["id"], "succeeded")
@@ -61,7 +61,7 @@ async def test_equal_orders_at_once_are_two(server: Server) -> None:
     await until_held(server, 1)
     second = begin(server)
     await until_held(server, 2)
-    server.age_orders()
+    await end_orders(server)
 
     assert len({response.json()["id"] for response in await asyncio.gather(first, second)}) == 2
 
