@@ -47,12 +47,12 @@ class Simulator:
         self._lock = threading.Lock()
         self._opened: sqlite3.Connection | None = None
 
-    def answer(self, method: str, path: str, body: bytes) -> Answer:
-        """Route one request."""
+    def answer(self, method: str, path: str, body: bytes, be_sure: Callable[[], None] | None = None) -> Answer:
+        """Route one request. `be_sure` raises if an order must not be placed any more."""
         parts = urlsplit(path)
         match (method, parts.path.strip("/").split("/")):
             case ("POST", ["orders"]):
-                return self._submit(json.loads(body))
+                return self._submit(json.loads(body), be_sure)
             case ("GET", ["orders"]):
                 return self._find(parse_qs(parts.query)["reference"][0])
             case ("GET", ["orders", order_id]):
@@ -94,7 +94,7 @@ class Simulator:
 
     # -- the calls
 
-    def _submit(self, order: dict[str, Any]) -> Answer:
+    def _submit(self, order: dict[str, Any], be_sure: Callable[[], None] | None) -> Answer:
         script, reference = order["script"], order["reference"]
         with self._lock:
             subject = subject_of(reference)
@@ -114,7 +114,7 @@ class Simulator:
             case "unauthorized":
                 return _reply(401, {"error": {"code": "bad_credential", "message": "unknown credential"}})
             case _:
-                order_id = self._accept(reference, script, order["result"])
+                order_id = self._accept(order, be_sure)
         if trouble == "reply_lost":
             raise ConnectionResetError
         return _reply(201, {"id": order_id})
@@ -128,13 +128,23 @@ class Simulator:
             )
         return _reply(200, {"id": order_id})
 
-    def _accept(self, reference: str, script: dict[str, Any], result: dict[str, Any]) -> str:
+    def _accept(self, order: dict[str, Any], be_sure: Callable[[], None] | None) -> str:
         order_id = self._new_order_id()
-        row = (order_id, reference, json.dumps(script), json.dumps(result), self._clock())
         with self._lock:
-            self._database.execute(
-                "INSERT INTO orders (id, reference, script, result, accepted_at) VALUES (?, ?, ?, ?, ?)", row
-            )
+            database = self._database
+            database.execute("BEGIN IMMEDIATE")  # it may wait for another process's simulator
+            try:
+                if be_sure is not None:
+                    be_sure()
+                row = (order_id, order["reference"], json.dumps(order["script"]), json.dumps(order["result"]))
+                database.execute(
+                    "INSERT INTO orders (id, reference, script, result, accepted_at) VALUES (?, ?, ?, ?, ?)",
+                    (*row, self._clock()),
+                )
+                database.execute("COMMIT")
+            except BaseException:
+                database.execute("ROLLBACK")
+                raise
         return order_id
 
     def _find(self, reference: str) -> Answer:

@@ -8,7 +8,7 @@ import re
 import shutil
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -42,14 +42,14 @@ class Studio:
         self._swept_at = 0.0
         self._is_closed = False
 
-    def answer(self, method: str, path: str, body: bytes) -> Answer:
-        """Route one request."""
+    def answer(self, method: str, path: str, body: bytes, be_sure: Callable[[], None] | None = None) -> Answer:
+        """Route one request. `be_sure` raises if an order must not be placed any more."""
         self._sweep()
         match (method, path.strip("/").split("/")):
             case ("PUT", ["orders", order_id, "inputs", name]) if _is_input(order_id, name):
                 return self._take_input(order_id, name, body)
             case ("PUT", ["orders", order_id]) if REFERENCE.fullmatch(order_id):
-                return self._take_order(order_id, json.loads(body))
+                return self._take_order(order_id, json.loads(body), be_sure)
             case ("GET", ["orders", order_id]) if self._has(order_id):
                 return _reply(200, self._state(order_id))
             case ("POST", ["orders", order_id, "cancel"]) if self._has(order_id):
@@ -77,7 +77,7 @@ class Studio:
         _write(folder / name, data)
         return _reply(200, {})
 
-    def _take_order(self, order_id: str, order: dict[str, Any]) -> Answer:
+    def _take_order(self, order_id: str, order: dict[str, Any], be_sure: Callable[[], None] | None) -> Answer:
         if missing := [name for name in LIBRARIES if find_spec(name) is None]:
             message = (
                 f"The built-in engines are not installed ({', '.join(missing)}): run pip install 'penstock[local]'."
@@ -85,6 +85,8 @@ class Studio:
             return _reply(501, {"error": {"code": "not_installed", "message": message}})
         folder = self._folder / order_id
         folder.mkdir(parents=True, exist_ok=True)
+        if be_sure is not None:
+            be_sure()
         _write(folder / "order.json", json.dumps(order).encode())
         self._ensure_running(order_id)
         return _reply(201, {"id": order_id})
