@@ -3418,7 +3418,7 @@ export interface components {
         };
         /**
          * Reuse
-         * @description Whether a generation may be answered with the kept result of an equal request.
+         * @description Reuse of kept results: an equal request may be answered with one.
          * @enum {string}
          */
         Reuse: "exact" | "off";

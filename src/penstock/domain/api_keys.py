@@ -15,7 +15,7 @@ TAG_LENGTH = 6
 
 
 class Reuse(StrEnum):
-    """Whether a generation may be answered with the kept result of an equal request."""
+    """Reuse of kept results: an equal request may be answered with one."""
 
     EXACT = "exact"
     OFF = "off"
