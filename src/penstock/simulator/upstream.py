@@ -66,6 +66,8 @@ class Simulator:
             case _:
                 return _reply(404, {"error": {"code": "not_found", "message": "no such path"}})
 
+    place = answer
+
     def close(self) -> None:
         """Close the file; a later call opens it again."""
         with self._lock:

@@ -393,14 +393,8 @@ class InProcessUpstream(Protocol):
     Raises `ConnectionRefusedError` where a connection would fail, and `ConnectionResetError` where a reply is lost.
     """
 
-    def answer(
-        self, method: str, path: str, body: bytes, be_sure: Callable[[], None] | None = None
-    ) -> tuple[int, Mapping[str, str], bytes | Path]:
-        """Answer one request with status, headers and body; a large body is a file, which is read later.
-
-        `be_sure` comes with an order. Call it in the moment in which the order is written: it raises if the order
-        must not be placed any more, since the process was frozen meanwhile.
-        """
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, Mapping[str, str], bytes | Path]:
+        """Answer one request with status, headers and body; a large body is a file, which is read later."""
         ...
 
     def close(self) -> None:

@@ -59,6 +59,8 @@ class Studio:
             case _:
                 return _reply(404, {"error": {"code": "not_found", "message": "There is no such order."}})
 
+    place = answer
+
     def close(self) -> None:
         """Stop every child. Their orders are started again by the next status request."""
         with self._lock:
