@@ -23,7 +23,8 @@ PenstockError
 ├── QueueFull 429, TooManyStreams 429, TooManyUploads 429, ConcurrencyLimited 429, TooManyPings 429
 ├── RateLimited 429 ── ChatRateLimited (rate_limit_exceeded)
 ├── HeadersTooLarge 431
-├── InternalError 500, StoreUnavailable 503, Overloaded 503, GuardrailUnavailable 503, StillRunning 504
+├── InternalError 500, StoreUnavailable 503, SecretsUnavailable 503, Overloaded 503, GuardrailUnavailable 503,
+│   StillRunning 504
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
 └── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
@@ -558,6 +559,12 @@ class StoreUnavailable(PenstockError):
     retryable = True
     in_doubt = False
     """True if a write may have been committed nevertheless."""
+
+
+class SecretsUnavailable(PenstockError):
+    """This server cannot open the stored secrets."""
+
+    status = 503
 
 
 class Overloaded(PenstockError):

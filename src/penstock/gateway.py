@@ -55,6 +55,8 @@ from penstock.offers.offer import Offers
 from penstock.ports import Ports
 from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
+from penstock.sealing.master_keys import MasterKeys
+from penstock.sealing.vault import Vault
 from penstock.settings.tables import Settings
 from penstock.storage.assets import Assets
 from penstock.storage.open_uploads import UploadFolder
@@ -130,6 +132,7 @@ class Gateway:
     links: LinkSigner
     credential: Credential
     share_tokens: ShareTokens
+    vault: Vault
     inputs: Inputs
     uploads: ResumableUploads
     verifier: Verifier
@@ -199,6 +202,8 @@ class Gateway:
         await self.database.watch()
         self.news = EventReader(self.database)
         self._resources.push_async_callback(self.news.stop)
+        self.vault = Vault(self.database, self._master_keys, self.clock)
+        await self.vault.check()
         await self._assemble()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()
@@ -319,6 +324,11 @@ class Gateway:
     def _make_signer(self, outputs: ProcessPool) -> ResultSigner:
         is_signed = lambda: self.settings.provenance.results == "signed"  # noqa: E731  as short as the others
         return ResultSigner(outputs, self.assets, lambda: self.credential if is_signed() else None, self.clock)
+
+    def _master_keys(self) -> MasterKeys:
+        table = self.settings.sealing
+        given = (None if key is None else key.get_secret_value() for key in (table.master_key, table.previous_key))
+        return MasterKeys.of(self.settings.data, *given)
 
     async def _read_credential(self) -> None:
         table = self.settings.provenance

@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 from penstock.cli.printing import fail
 
 if TYPE_CHECKING:  # slow to load, and not every command needs them
+    from penstock.sealing.master_keys import MasterKeys
     from penstock.settings.tables import Settings
     from penstock.store.database import Connection, Engine
 
@@ -20,6 +21,15 @@ def load_settings(data: Path | None, config: Path | None, **server: Any) -> "Set
 
     overrides = {"data": data} | {f"server.{name}": value for name, value in server.items()}
     return load(config, os.environ, overrides)
+
+
+def read_master_keys(settings: "Settings") -> "MasterKeys":
+    """Return the master keys of these settings and of the data folder."""
+    from penstock.sealing.master_keys import MasterKeys
+
+    table = settings.sealing
+    given = (None if key is None else key.get_secret_value() for key in (table.master_key, table.previous_key))
+    return MasterKeys.of(settings.data, *given)
 
 
 def private_places(settings: "Settings") -> tuple[Path, Path | None, Path | None]:

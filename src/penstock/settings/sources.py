@@ -143,7 +143,9 @@ def map_texts(value: Any, change: Callable[[str, KeyPath], str], path: KeyPath =
 
 def _may_be_secret(path: KeyPath) -> bool:
     """Return whether a value may be written as `env:NAME` or `file:PATH`. A guardrail's words may look like that."""
-    return path[0] == "vendors" or path == ("server", "admin_key") or (path[0] == "guardrails" and path[-1] == "secret")
+    if path[0] in ("vendors", "sealing") or path == ("server", "admin_key"):
+        return True
+    return path[0] == "guardrails" and path[-1] == "secret"
 
 
 @dataclass(frozen=True, slots=True)

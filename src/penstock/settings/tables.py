@@ -38,6 +38,7 @@ from penstock.settings.values import (
     AdminKey,
     Document,
     Duration,
+    MasterKeyText,
     Networks,
     Retention,
     Timeout,
@@ -238,6 +239,19 @@ class Facades(Table):
     )
 
 
+class Sealing(Table):
+    """`[sealing]`: the key that seals the secrets in the store."""
+
+    master_key: MasterKeyText | None = Field(
+        default=None,
+        description="32 random bytes in hexadecimal or base64, one key for all processes of a store; "
+        "default: the file `master-key` in `data`, on SQLite only",
+    )
+    previous_key: MasterKeyText | None = Field(
+        default=None, description="the key before, until `penstock secrets rotate` has run"
+    )
+
+
 class RouteTable(Table):
     """One route of a model."""
 
@@ -347,6 +361,7 @@ class Settings(Table):
     chat: Chat = Chat()
     provenance: Provenance = Provenance()
     facades: Facades = Facades()
+    sealing: Sealing = Sealing()
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
@@ -431,6 +446,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("chat", name) for name in Chat.model_fields),
         *(("provenance", name) for name in Provenance.model_fields),
         *(("facades", name) for name in Facades.model_fields),
+        *(("sealing", name) for name in Sealing.model_fields),
     )
 }
 """Environment variables by setting; of two for one setting, the later applies."""

@@ -1,5 +1,6 @@
 """Types of values in the settings: durations, folders, networks, names, JSON files."""
 
+import base64
 import json
 import re
 from collections.abc import Mapping
@@ -29,6 +30,7 @@ MINUTE, HOUR, DAY, WEEK = 60.0, 3600.0, 86400.0, 604800.0
 UNITS = {"": 1.0, "s": 1.0, "m": MINUTE, "h": HOUR, "d": DAY, "w": WEEK}
 LONGEST = 36500 * DAY
 ADMIN_KEY_LENGTH, ADMIN_KEY_LETTERS = 8, 5
+MASTER_KEY_BYTES = 32
 
 
 def parse_duration(value: Any) -> float:
@@ -124,7 +126,32 @@ def check_admin_key(key: SecretStr) -> SecretStr:
     return key
 
 
+def parse_master_key(text: str) -> bytes:
+    """Return the 32 bytes of a key in hexadecimal or base64."""
+    try:
+        is_hex = len(text) == MASTER_KEY_BYTES * 2
+        standard = text.replace("-", "+").replace("_", "/")
+        key = bytes.fromhex(text) if is_hex else base64.b64decode(standard, validate=True)
+    except ValueError:
+        key = b""
+    if len(key) != MASTER_KEY_BYTES:
+        raise ValueError("is not a key of 32 bytes in hexadecimal or base64")
+    return key
+
+
+def check_master_key(key: SecretStr) -> SecretStr:
+    """Reject a text that is not a key, and one that was typed instead of drawn."""
+    try:
+        drawn = parse_master_key(key.get_secret_value())
+    except ValueError as error:
+        raise reject(str(error), "Make one with `openssl rand -hex 32`.") from None
+    if len(set(drawn)) < MASTER_KEY_BYTES // 2:
+        raise reject("is not random", "Make one with `openssl rand -hex 32`.")
+    return key
+
+
 Duration = Annotated[float, BeforeValidator(parse_duration)]
+MasterKeyText = Annotated[SecretStr, AfterValidator(check_master_key)]
 AdminKey = Annotated[SecretStr, AfterValidator(check_admin_key)]
 Timeout = Annotated[Duration, Field(gt=0)]
 Retention = Annotated[Annotated[float, Field(gt=0)] | None, BeforeValidator(parse_retention)]

@@ -13,7 +13,7 @@ ALL_OTHERS: Final = 0o077
 BEYOND_THE_GROUP: Final = 0o007
 OWN_NAMES: Final = (
     *("penstock.db", "penstock.db-wal", "penstock.db-shm", "penstock.db-turn", "penstock.lock"),
-    *("config.toml", "first-key"),
+    *("config.toml", "first-key", "master-key", "master-key.next"),
     *("assets", "files", "journal", "landing", "vendors"),
 )
 """Names directly inside a data or assets folder; a private folder protects everything in it."""

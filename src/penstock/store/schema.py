@@ -13,9 +13,7 @@ from penstock.store.tables import SCHEMA_VERSION, metadata, schema_support
 MIGRATIONS = Path(__file__).with_name("migrations")
 FIRST_RECORDED: Final = "0004"
 """Stores of this schema and later record which code may use them."""
-SUPPORTED: Final = {"0004": "0004"} | dict.fromkeys(
-    ("0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013", "0014", "0015", "0016", "0017"), "0005"
-)
+SUPPORTED: Final = {"0004": "0004"} | {f"{number:04}": "0005" for number in range(5, int(SCHEMA_VERSION) + 1)}
 """The oldest schema version whose code may use a store, by the store's version."""
 VERSIONS: Final = text(
     "CREATE TABLE alembic_version "

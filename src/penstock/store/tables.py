@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0017"
+SCHEMA_VERSION = "0018"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -80,6 +80,15 @@ secrets = Table(
     metadata,
     Column("name", Word, primary_key=True),
     Column("value", LargeBinary, nullable=False),
+)
+
+data_keys = Table(  # they seal secrets, and are sealed by a master key outside the store
+    "data_keys",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("master", Word, nullable=False),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Float, nullable=False),
 )
 
 jobs = Table(

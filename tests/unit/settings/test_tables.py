@@ -23,6 +23,7 @@ from penstock.settings.tables import (
     ModelEntry,
     Provenance,
     RouteTable,
+    Sealing,
     Server,
     Settings,
     SettingsError,
@@ -40,6 +41,7 @@ SECTIONS = {
     "chat": Chat,
     "provenance": Provenance,
     "facades": Facades,
+    "sealing": Sealing,
 }
 
 

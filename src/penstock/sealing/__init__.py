@@ -1,0 +1,1 @@
+"""Secrets at rest: sealed by data keys in the store, which a master key outside the store seals."""

@@ -1,0 +1,1 @@
+"""Queries about run-time settings and sealed secrets."""
