@@ -14,6 +14,7 @@ from urllib.parse import unquote, urlsplit
 from penstock.accounts.certificate import open_credential
 from penstock.accounts.keyring import Keyring
 from penstock.billing.admission import Admission
+from penstock.billing.record_retention import RecordAges, RecordRetention
 from penstock.billing.usage_writer import UsageWriter
 from penstock.chat.kept.keeper import ResponseKeeper
 from penstock.chat.kept.responses import KeptResponses
@@ -369,6 +370,7 @@ class Gateway:
 
     def _open_upkeep(self) -> None:
         is_steady = partial(attrgetter("is_steady"), self.contact)
+        ages = lambda: RecordAges(**self.settings.records.model_dump())  # noqa: E731  as short as the others
         self.upkeep = Upkeep(
             self.database,
             self.assets,
@@ -378,6 +380,7 @@ class Gateway:
             is_steady,
             self.steady,
             tidy=self.uploads.sweep,
+            retention=RecordRetention(self.database, ages, self.clock),
         )
 
     async def _open_assets(self) -> None:

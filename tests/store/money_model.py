@@ -48,6 +48,10 @@ class Books:
     spendings: list[Spent] = field(default_factory=list)
     entries: dict[tuple[str, str], tuple[str, int, int]] = field(default_factory=dict)
     """By subject and kind: the account, the amount and the overrun."""
+    cuts: dict[str, float] = field(default_factory=dict)
+    """Before which accounts' entries may be rolled up."""
+    rolled_up: set[str] = field(default_factory=set)
+    """The subjects whose entries are in a checkpoint."""
 
     # -- sums
 
@@ -84,6 +88,28 @@ class Books:
 
     def charged_to(self, account_id: str) -> int:
         return sum(spent.amount for spent in self.spendings if spent.payer.account_id == account_id)
+
+    # -- roll-ups
+
+    def kept_entries(self) -> dict[tuple[str, str], tuple[str, int, int]]:
+        return {name: entry for name, entry in self.entries.items() if name[0] not in self.rolled_up}
+
+    def is_partial(self, owner: str, start: float) -> bool:
+        """Whether some entries of this period may be in a checkpoint: a balance begun later does not count them."""
+        cuts = [self.cuts[payer] for payer in self.cuts if payer == owner or not owner.startswith("acct_")]
+        return 0 < start < max(cuts, default=0.0)
+
+    def settle_in_partial(self, subject: str, charged: int, cost: int) -> None:
+        """Pay for a job whose period is partly rolled up: at least what an exact balance would have covered."""
+        if (subject, "settle") in self.entries:
+            assert charged == self.entries[subject, "settle"][1]
+            return
+        held = self.holds[subject]
+        kept = held.amount if held.is_open else 0
+        least = min([cost, *(max(kept, self.room(budget, held.at)) for budget in self.bearing(held.payer))])
+        assert least <= charged <= cost
+        held.is_open, held.timer = False, None
+        self._pay(subject, held.payer, charged, cost, held.at)
 
     # -- budgets
 

@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed";
         /**
          * AttemptShape
          * @description One order placed at a vendor.

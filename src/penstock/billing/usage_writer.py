@@ -181,13 +181,19 @@ class UsageWriter:
 
     async def _write(self, process: str, batch: Sequence[Completion], *, again: bool) -> None:
         try:
-            await self._database.write(completion_rows.add_all, process, batch, self._clock(), again=again)
+            doubtful = await self._database.write(completion_rows.add_all, process, batch, self._clock(), again=again)
         except StoreUnavailable:
             raise
         except Exception:
             log.exception("a batch of usage records was rejected; its records are written one by one")
             for record in batch:
                 await self._write_alone(process, record)
+        else:
+            if doubtful:
+                fields = {"records": len(doubtful), "oldest": min(record.created_at for record in doubtful)}
+                log.error(
+                    "usage records older than their account's checkpoint are not charged", extra={"fields": fields}
+                )
 
     async def _write_alone(self, process: str, record: Completion) -> None:
         """Write one record by itself, so that a record that the store rejects does not block the others."""

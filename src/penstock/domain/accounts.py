@@ -52,6 +52,7 @@ class Action(StrEnum):
     LEDGER_RELEASED = "ledger.released"
     LEDGER_SETTLED = "ledger.settled"
     WEBHOOK_DISABLED = "webhook.disabled"
+    AUDIT_TRIMMED = "audit.trimmed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

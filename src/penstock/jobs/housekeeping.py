@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
+from penstock.billing.record_retention import RecordRetention
 from penstock.domain.jobs import Job
 from penstock.errors import Gone, JobNotFound, PipelineNotFinished, StoreUnavailable
 from penstock.jobs.backlog import Backlog
@@ -59,6 +60,7 @@ class Upkeep:
         is_steady: Callable[[], bool] = lambda: True,
         steady: Callable[[], float] = time.monotonic,
         tidy: Callable[[], Awaitable[object]] | None = None,
+        retention: RecordRetention | None = None,
     ) -> None:
         self._database = database
         self._assets = assets
@@ -69,6 +71,9 @@ class Upkeep:
         self._steady = steady
         self._tidy = tidy
         """Removes what this process alone can remove, also where others run the jobs."""
+        self._retention = retention
+        self._removal: asyncio.Task[None] | None = None
+        """The removal of old records under way. It is no step of the loop, as it may take hours the first time."""
         self._tasks: list[asyncio.Task[None]] = []
         self.sweeps = False
         """True in the one server that runs the jobs: only that one removes what has expired."""
@@ -84,9 +89,10 @@ class Upkeep:
 
     async def stop(self) -> None:
         """End the loops."""
-        for task in self._tasks:
+        tasks = [*self._tasks] if self._removal is None else [*self._tasks, self._removal]
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def delete(self, account_id: str, job_id: str, reason: str = "deleted") -> None:
         """Remove a finished job's params, outputs and files: first from view, then from storage."""
@@ -160,6 +166,25 @@ class Upkeep:
         if self.sweeps:
             await self._correct_storage()
             await self._assets.end_stale_uploads(self._clock() - STALE_UPLOAD_SECONDS)
+            await self._remove_old_records()
+
+    async def _remove_old_records(self) -> None:
+        """Begin to remove old records, unless the last removal still runs here or in another process."""
+        retention, removal = self._retention, self._removal
+        if retention is None or not retention.is_wanted or (removal is not None and not removal.done()):
+            return
+        if await self._database.write(worker_rows.take_turn, "records", TIDY_INTERVAL_SECONDS / 2):
+            self._removal = asyncio.create_task(self._retire(retention), name="record retention")
+
+    async def _retire(self, retention: RecordRetention) -> None:
+        try:
+            await retention.run()
+        except StoreUnavailable as error:
+            log.warning(
+                "removal of old records was interrupted; it is retried", extra={"fields": {"reason": error.message}}
+            )
+        except Exception:
+            log.exception("removal of old records failed; it is retried")
 
     async def _work(self) -> None:
         next_sweep = next_tidying = self._steady()

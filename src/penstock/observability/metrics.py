@@ -185,6 +185,10 @@ JOURNAL_RECOVERED = Counter(
     "penstock_journal_recovered", "Chat requests charged from the journals of processes that died.", registry=REGISTRY
 )
 
+RECORDS_REMOVED = Counter(
+    "penstock_records_removed", "Records removed because of their age, by kind.", ["kind"], registry=REGISTRY
+)
+
 # -- store and settings
 
 STORE_BATCH = Histogram(

@@ -40,6 +40,7 @@ from penstock.settings.values import (
     Duration,
     MasterKeyText,
     Networks,
+    RecordAge,
     Retention,
     Timeout,
     VendorName,
@@ -188,6 +189,21 @@ class Chat(Table):
     )
     response_quota_mb: int = Field(
         default=64, ge=1, le=65536, description="how many MiB of them an account keeps; the oldest make room for new"
+    )
+
+
+class Records(Table):
+    """`[records]`: how long records are kept."""
+
+    requests: RecordAge = Field(
+        default=None,
+        description='how long usage records and ledger entries are kept one by one, at least 1d, or "forever"',
+    )
+    events: RecordAge = Field(
+        default=None, description='how long events of jobs and budgets are kept, at least 1d, or "forever"'
+    )
+    audit: RecordAge = Field(
+        default=None, description='how long entries of the audit log are kept, at least 1d, or "forever"'
     )
 
 
@@ -359,6 +375,7 @@ class Settings(Table):
     assets: AssetDownloads = AssetDownloads()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
+    records: Records = Records()
     provenance: Provenance = Provenance()
     facades: Facades = Facades()
     sealing: Sealing = Sealing()
@@ -444,6 +461,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("assets", name) for name in AssetDownloads.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
+        *(("records", name) for name in Records.model_fields),
         *(("provenance", name) for name in Provenance.model_fields),
         *(("facades", name) for name in Facades.model_fields),
         *(("sealing", name) for name in Sealing.model_fields),

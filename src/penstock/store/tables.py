@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0018"
+SCHEMA_VERSION = "0019"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -448,7 +448,7 @@ holds = Table(  # amounts reserved in a balance: by a job, or leased by a proces
     Index("holds_expiring", "expires_at", **where("expires_at IS NOT NULL")),
 )
 
-ledger = Table(  # append-only
+ledger = Table(  # append-only, until a roll-up removes the entries of ended subjects
     "ledger",
     metadata,
     Column("subject", Word, primary_key=True),  # a job or a completion
@@ -462,6 +462,30 @@ ledger = Table(  # append-only
     Column("created_at", Float, nullable=False),
     Column("note", Text, nullable=False),
     Index("ledger_by_account", "account_id", "at"),
+    sqlite_with_rowid=False,
+)
+
+ledger_checkpoints = Table(  # removed entries of an account, summed up: docs/decisions/0066
+    "ledger_checkpoints",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("until", Float, primary_key=True),  # the subjects were accepted before
+    Column("created_at", Float, nullable=False),
+    Column("entries", BigInteger, nullable=False),
+    Column("requests", BigInteger, nullable=False),  # usage records removed with them, also those without a cost
+    Column("spent", BigInteger, nullable=False),  # settled less refunded
+    Column("overrun", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+ledger_carried = Table(  # what all removed entries of a lineage come to: part of its `total` budgets
+    "ledger_carried",
+    metadata,
+    Column("account_id", Word, primary_key=True),
+    Column("lineage", Word, primary_key=True),
+    Column("entries", BigInteger, nullable=False),
+    Column("spent", BigInteger, nullable=False),
+    Column("overrun", BigInteger, nullable=False),
     sqlite_with_rowid=False,
 )
 

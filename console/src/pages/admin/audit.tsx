@@ -29,6 +29,7 @@ const ACTIONS: AuditEntry["action"][] = [
   "ledger.released",
   "ledger.settled",
   "webhook.disabled",
+  "audit.trimmed",
 ];
 
 export default function Audit() {
@@ -41,7 +42,7 @@ export default function Audit() {
   return (
     <Page
       title={WORDS.auditLog}
-      about="All changes, newest first. Entries are never deleted."
+      about="All changes, newest first."
       actions={
         <>
           <Select

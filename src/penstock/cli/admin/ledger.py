@@ -13,6 +13,7 @@ from penstock.domain.money import format_usd
 
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.domain.ledger import LedgerEntry
+    from penstock.store.queries.retention.roll_up_rows import Checkpoint
 
 app = typer.Typer(help="Check the books, show entries and refund charges.", no_args_is_help=True)
 Subject = Annotated[str, typer.Argument(help="The id of a job (job_…) or of a chat request (chat_…).")]
@@ -48,13 +49,44 @@ def show(subject: Subject, *, as_json: AsJson = False, data: DataFolder = None, 
     if as_json:
         print_json(entries)
     elif not entries:
-        fail(f"The ledger has no entry for {subject}.", "It was free, or the id is wrong.", code=1)
+        fail(f"The ledger has no entry for {subject}.", "It was free, is in a checkpoint, or the id is wrong.", code=1)
     else:
         print_table(
             ("entry", "amount", "overrun", "when", "key", "note"),
             [
                 (each["kind"], each["amount"], each["overrun"], each["created_at"], each["key"], each["note"])
                 for each in entries
+            ],
+        )
+
+
+@app.command()
+def checkpoints(
+    *,
+    account: Annotated[str | None, typer.Option(metavar="ACCOUNT", help="Only those of this account.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, metavar="N", help="The highest number.")] = 100,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """List the sums of ledger entries that were removed because of their age."""
+    from penstock.accounts import administration
+    from penstock.store.queries.retention import roll_up_rows
+
+    with expected_errors(), open_store(load_settings(data, config)) as engine, engine.connect() as connection:
+        owner = None if account is None else administration.get_account(connection, account, time.time()).id
+        found = [_describe_checkpoint(each) for each in roll_up_rows.checkpoints(connection, owner, limit)]
+    if as_json:
+        print_json(found)
+    else:
+        print_table(
+            ("until", "account", "entries", "requests", "spent", "overrun", "updated"),
+            [
+                tuple(
+                    each[name]
+                    for name in ("until", "account_id", "entries", "requests", "spent", "overrun", "updated_at")
+                )
+                for each in found
             ],
         )
 
@@ -82,6 +114,18 @@ def refund(
         print_json({"subject": subject, "refunded": format_usd(amount)})
     else:
         typer.echo(f"{format_usd(amount)} USD given back for {subject}.")
+
+
+def _describe_checkpoint(checkpoint: "Checkpoint") -> dict[str, Any]:
+    return {
+        "until": timestamp(checkpoint.until),
+        "account_id": checkpoint.account_id,
+        "entries": checkpoint.entries,
+        "requests": checkpoint.requests,
+        "spent": format_usd(checkpoint.spent),
+        "overrun": format_usd(checkpoint.overrun),
+        "updated_at": timestamp(checkpoint.created_at),
+    }
 
 
 def _describe(entry: "LedgerEntry") -> dict[str, Any]:

@@ -84,7 +84,9 @@ async def _correct(
 
     def correct(connection: Connection, actor: Actor) -> Sequence[LedgerEntry]:
         if not ledger_rows.of_subject(connection, subject):
-            raise EntryNotFound(f"The ledger has no entries for `{subject[:100]}`: it was free, or it does not exist.")
+            raise EntryNotFound(
+                f"The ledger has no entries for `{subject[:100]}`: it was free, is in a checkpoint, or does not exist."
+            )
         try:
             verb(connection, actor, subject, body.reason, admin.now)
         except LedgerRefused as error:

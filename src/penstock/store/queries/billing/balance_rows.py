@@ -4,12 +4,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Standing
+from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Period, Standing
 from penstock.store import clock, locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import event_rows
+from penstock.store.queries.retention import roll_up_rows
 from penstock.store.tables import holds, ledger, purses  # `purses` is the table of balances
 
 LEASE_SECONDS: Final = 90.0
@@ -79,8 +80,10 @@ def _look_back(
     within = [ledger.c.account_id == account_id, ledger.c.at >= start, ledger.c.at < ends]
     if not budget.owner.startswith(ACCOUNT_PREFIX):
         within.append(ledger.c.lineage == budget.owner)
-    sign = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
-    spent = connection.execute(select(func.sum(ledger.c.amount * sign)).where(*within)).scalar() or 0
+    entries = select(func.coalesce(func.sum(ledger.c.amount * roll_up_rows.SIGN), 0)).where(*within).scalar_subquery()
+    # In one statement, as a roll-up moves amounts from one table to the other.
+    carried = roll_up_rows.select_carried(budget.owner) if budget.period is Period.TOTAL else 0
+    spent = connection.execute(select(entries + carried)).scalar_one()
     later = ledger.alias()
     ended = select(later.c.subject).where(later.c.subject == ledger.c.subject, later.c.kind.in_(("settle", "release")))
     still_held = select(ledger.c.subject, ledger.c.amount).where(*within, ledger.c.kind == "hold", ~ended.exists())

@@ -11,6 +11,7 @@ from penstock.domain.ledger import Charge
 from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import sql
 from penstock.store.queries.billing import ledger_rows, usage_rows
+from penstock.store.queries.retention import roll_up_rows
 from penstock.store.tables import completions
 
 ESTIMATED = "estimated"
@@ -19,17 +20,17 @@ ESTIMATED = "estimated"
 
 def add_all(
     connection: Connection, process: str, records: Sequence[Completion], now: float, *, again: bool = False
-) -> None:
+) -> list[Completion]:
     """Write usage records, charge their costs and add them to the usage sums, each once.
 
-    `again`: some may have been written before, and are skipped.
+    `again`: some may have been written before, and are skipped. Return those skipped because a roll-up removed
+    all records of their time: nothing proves that they were not charged.
     """
+    doubtful: list[Completion] = []
     if again:
-        known = select(completions.c.id).where(completions.c.id.in_([record.id for record in records]))
-        written = set(connection.execute(known).scalars())
-        records = [record for record in records if record.id not in written]
+        records, doubtful = _skip_written(connection, records)
     if not records:
-        return
+        return doubtful
     sql.insert_all(connection, completions, [_row(record) for record in records])
     charges = [
         Charge(
@@ -44,6 +45,22 @@ def add_all(
     ]
     charged = ledger_rows.charge_all(connection, process, charges, now) if charges else {}
     usage_rows.add(connection, usage_rows.of_completions(records, charged))
+    return doubtful
+
+
+def _skip_written(
+    connection: Connection, records: Sequence[Completion]
+) -> tuple[Sequence[Completion], list[Completion]]:
+    """Return the records that were not written before, and those of which nobody knows any more."""
+    known = select(completions.c.id).where(completions.c.id.in_([record.id for record in records]))
+    written = set(connection.execute(known).scalars())
+    cuts = roll_up_rows.cuts_of(connection, {record.account_id for record in records})
+    new: list[Completion] = []
+    doubtful: list[Completion] = []
+    for record in records:
+        if record.id not in written:
+            (doubtful if record.created_at < cuts.get(record.account_id, 0.0) else new).append(record)
+    return new, doubtful
 
 
 def of_account(connection: Connection, account_id: str, limit: int = 100) -> list[Completion]:

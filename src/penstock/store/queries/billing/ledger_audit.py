@@ -3,21 +3,30 @@
 from collections.abc import Iterator
 from typing import Any
 
-from sqlalchemy import Connection, Text, and_, case, cast, func, literal, or_, select
+from sqlalchemy import Connection, Text, and_, cast, func, literal, or_, select
 
-from penstock.domain.budgets import ACCOUNT_PREFIX
+from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 from penstock.domain.money import format_usd
 from penstock.store.queries.jobs import event_rows
-from penstock.store.tables import completions, holds, jobs, ledger, purses, usage_days  # `purses`: the balances
+from penstock.store.queries.retention import roll_up_rows
+from penstock.store.queries.retention.roll_up_rows import SIGN
+from penstock.store.tables import (
+    completions,
+    holds,
+    jobs,
+    ledger,
+    ledger_checkpoints,
+    purses,  # the balances
+    usage_days,
+)
 
 MAX_REPORTED = 100
 """The number of problems of a kind that are reported."""
-SIGN = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
 
 
 def check(connection: Connection) -> list[str]:
     """Return all problems found, one line each. An empty list means that the ledger is right."""
-    checks = (_orders, _jobs, _unpaid_jobs, _completions, _balances, _caps, _usage)
+    checks = (_orders, _jobs, _unpaid_jobs, _completions, _balances, _caps, _checkpoints, _usage)
     return [problem for check_one in checks for problem in check_one(connection)]
 
 
@@ -27,7 +36,8 @@ def count(connection: Connection) -> dict[str, int]:
     found = {f"{kind} entries": number for kind, number in rows}
     for name, table in (("purses", purses), ("open holds", holds)):
         found[name] = connection.execute(select(func.count()).select_from(table)).scalar() or 0
-    return found
+    carried = sum(sums.entries for sums in roll_up_rows.carried_of(connection).values())
+    return found | ({"entries in checkpoints": carried} if carried else {})
 
 
 def _has(kind: str, subject: Any) -> Any:
@@ -93,7 +103,10 @@ def _unpaid_jobs(connection: Connection) -> Iterator[str]:
     """Check that charged jobs have settle entries."""
     is_postgres = connection.dialect.name == "postgresql"
     text = func.convert_from(jobs.c.document, "UTF8") if is_postgres else cast(jobs.c.document, Text)
-    query = select(jobs.c.id).where(jobs.c.done == 1, text.like('%"charged":true%'), ~_has("settle", jobs.c.id))
+    later = and_(ledger_checkpoints.c.account_id == jobs.c.account_id, ledger_checkpoints.c.until > jobs.c.created_at)
+    is_removed = select(ledger_checkpoints.c.until).where(later).exists()
+    unpaid = (jobs.c.done == 1, text.like('%"charged":true%'), ~_has("settle", jobs.c.id), ~is_removed)
+    query = select(jobs.c.id).where(*unpaid)
     for row in connection.execute(query.limit(MAX_REPORTED)):
         yield f"{row.id}: it was charged, but the ledger has no settle."
 
@@ -116,16 +129,21 @@ def _completions(connection: Connection) -> Iterator[str]:
 
 
 def _balances(connection: Connection) -> Iterator[str]:
-    """Check that each balance equals the sum of its entries and holds."""
+    """Check that each balance equals its entries and holds. Of a past period, some may be in a checkpoint."""
+    cut = connection.execute(select(func.max(ledger_checkpoints.c.until))).scalar() or 0.0
     for balance in connection.execute(select(purses)).all():
         of_account = balance.owner.startswith(ACCOUNT_PREFIX)
         owner = ledger.c.account_id == balance.owner if of_account else ledger.c.lineage == balance.owner
         within = and_(owner, ledger.c.at >= balance.start, ledger.c.at < balance.ends)
-        spent = connection.execute(select(func.sum(ledger.c.amount * SIGN)).where(within)).scalar() or 0
+        entries = select(func.coalesce(func.sum(ledger.c.amount * SIGN), 0)).where(within).scalar_subquery()
+        is_total = balance.period == Period.TOTAL
+        carried = roll_up_rows.select_carried(balance.owner) if is_total else 0
+        spent = connection.execute(select(entries + carried)).scalar_one()
+        is_whole = is_total or balance.start >= cut
         here = (holds.c.owner == balance.owner, holds.c.period == balance.period, holds.c.start == balance.start)
         held = connection.execute(select(func.sum(holds.c.amount)).where(*here)).scalar() or 0
         name = f"{balance.owner}, {balance.period} from {balance.start:g}"
-        if spent != balance.spent:
+        if spent > balance.spent or (spent != balance.spent and is_whole):
             yield f"{name}: {format_usd(balance.spent)} is said to be spent, the entries say {format_usd(int(spent))}."
         if held != balance.held:
             yield f"{name}: {format_usd(balance.held)} is said to be held, the holds say {format_usd(int(held))}."
@@ -138,11 +156,25 @@ def _caps(connection: Connection) -> Iterator[str]:
         yield f"{row.owner}, {row.period} from {row.start:g}: {used} is spent or held of {most}."
 
 
+def _checkpoints(connection: Connection) -> Iterator[str]:
+    """Check that the sums by lineage equal those of the checkpoints."""
+    by_lineage = roll_up_rows.carried_of(connection)
+    names = ("entries", "spent", "overrun")
+    sums = select(ledger_checkpoints.c.account_id, *(func.sum(ledger_checkpoints.c[name]) for name in names))
+    by_cut = {row[0]: row[1:] for row in connection.execute(sums.group_by(ledger_checkpoints.c.account_id))}
+    for account in sorted({*by_lineage, *by_cut}):
+        carried, summed = by_lineage.get(account, (0, 0, 0)), tuple(map(int, by_cut.get(account, (0, 0, 0))))
+        if tuple(carried) != summed:
+            yield f"{account}: its checkpoints sum up to {summed}, its lineages to {tuple(carried)}."
+
+
 def _usage(connection: Connection) -> Iterator[str]:
     """Check that the usage sums equal what the ledger says was spent."""
     spent = select(ledger.c.account_id, func.sum(ledger.c.amount * SIGN)).group_by(ledger.c.account_id)
     used = select(usage_days.c.account_id, func.sum(usage_days.c.cost)).group_by(usage_days.c.account_id)
-    by_ledger = {row[0]: int(row[1]) for row in connection.execute(spent)}
+    by_ledger = {account: carried.spent for account, carried in roll_up_rows.carried_of(connection).items()}
+    for account, amount in connection.execute(spent):
+        by_ledger[account] = by_ledger.get(account, 0) + int(amount)
     by_usage = {row[0]: int(row[1]) for row in connection.execute(used)}
     for account in sorted({*by_ledger, *by_usage}):
         if by_ledger.get(account, 0) != by_usage.get(account, 0):

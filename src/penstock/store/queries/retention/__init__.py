@@ -1,0 +1,1 @@
+"""Removal of old records, by age."""
