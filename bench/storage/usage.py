@@ -116,21 +116,10 @@ def records(owners: list[tuple[str, str]], count: int) -> Iterator[list[Completi
         yield batch
 
 
-def row_of(each: Completion) -> tuple[Any, ...]:
-    """In the order of the columns."""
-    used = each.usage
-    return (
-        *(each.id, each.request_id, each.account_id, each.key_id, each.model, each.vendor, each.upstream_model),
-        *(each.streamed, each.outcome.value, each.code, used.prompt, used.completion, used.cached),
-        *(used.cache_writes, used.cache_writes_1h, used.reasoning, used.estimated),
-        *(each.cost, each.created_at, each.seconds, each.first_byte_seconds),
-    )
-
-
 def write(connection: Connection, batch: list[Completion]) -> None:
+    """Write them as a server does, with their ledger entries."""
     connection.exec_driver_sql("BEGIN")
-    connection.exec_driver_sql(completion_rows.INSERT, [row_of(each) for each in batch])
-    usage_rows.add(connection, usage_rows.of_completions(batch))
+    completion_rows.add_all(connection, "bench", batch, time.time())
     connection.exec_driver_sql("COMMIT")
 
 
