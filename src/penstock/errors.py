@@ -7,15 +7,16 @@ PenstockError
 ├── MissingApiKey 401
 │   └── InvalidApiKey ── ExpiredApiKey, RevokedApiKey
 ├── InsufficientBudget 402
-├── ModelNotAllowed 403, ScopeNotAllowed 403, OriginNotAllowed 403, StorageQuotaExceeded 403
+├── ModelNotAllowed 403, ScopeNotAllowed 403, OriginNotAllowed 403, StorageQuotaExceeded 403, RoleNotAllowed 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
 │                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
 │                   UploadNotFound; for administrators
-│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound
+│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound, PersonNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409
-├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409
+├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409, PersonExists 409,
+│   KeyPolicyExceeded 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired, UploadExpired
 ├── TusVersionNotSupported 412, UploadOffsetConflict 409, UploadLocked 423
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
@@ -185,6 +186,14 @@ class ScopeNotAllowed(PenstockError):
     type = "permission_error"
 
 
+class RoleNotAllowed(PenstockError):
+    """Your role does not allow this."""
+
+    status = 403
+    type = "permission_error"
+    suggestion = "Ask an owner or administrator of the account."
+
+
 class OriginNotAllowed(PenstockError):
     """Pages of this origin may not use this endpoint."""
 
@@ -285,6 +294,10 @@ class KeyNotFound(NotFound):
 
 class BudgetNotFound(NotFound):
     """There is no budget for this period."""
+
+
+class PersonNotFound(NotFound):
+    """There is no such person."""
 
 
 class EntryNotFound(NotFound):
@@ -390,6 +403,20 @@ class AccountClosed(PenstockError):
 
 class KeyNotRotatable(PenstockError):
     """Only a key that works can be rotated."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class PersonExists(PenstockError):
+    """There is a person with this e-mail address already."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class KeyPolicyExceeded(PenstockError):
+    """The account's limits for keys of its people do not allow this."""
 
     status = 409
     type = "conflict_error"

@@ -241,7 +241,19 @@ def test_what_chat_checks_records_and_tells_is_explained():
 async def test_every_endpoint_parameter_and_field_is_explained(server):
     document = (await server.client.get("/openapi.json")).json()
     text = "".join(
-        map(page, ("api.md", "pipelines.md", "speech.md", "openai-media.md", "replicate.md", "fal.md", "provenance.md"))
+        map(
+            page,
+            (
+                "api.md",
+                "pipelines.md",
+                "speech.md",
+                "openai-media.md",
+                "replicate.md",
+                "fal.md",
+                "provenance.md",
+                "people.md",
+            ),
+        )
     )
     words = set[str]().union(
         *(quoted(page(name)) for name in ("models.md", "errors.md", "operations.md")), quoted(text)

@@ -91,6 +91,9 @@ def test_the_page_of_models_is_drawn_from_the_code():
 async def test_the_page_of_endpoints_is_drawn_from_the_code(server):
     document = (await server.client.get("/openapi.json")).json()
     drawn = reference_pages.draw_endpoints(document)
+    assert (ROOT / "docs" / "roles.md").read_text() == reference_pages.draw_roles(), (
+        "python tools/docs/reference_pages.py"
+    )
     assert (ROOT / "docs" / "endpoints.md").read_text() == drawn, "python tools/docs/reference_pages.py"
 
 

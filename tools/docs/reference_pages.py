@@ -1,4 +1,4 @@
-"""Draws the pages of the reference that come from code: docs/models.md and docs/endpoints.md.
+"""Draws the pages of the reference that come from code: docs/models.md, docs/endpoints.md and docs/roles.md.
 
 python tools/docs/reference_pages.py
 """
@@ -19,6 +19,7 @@ from penstock.gateway import Gateway
 from penstock.settings.tables import load
 from penstock.vendors import load_vendor, vendor_names
 from penstock.web.app import create_app
+from penstock.web.permissions import PARTIES, PERMISSIONS, Permission
 from penstock.web.server.serving import serve
 from penstock_engines.llama.profiles import PROFILES
 
@@ -142,8 +143,46 @@ async def read_document() -> dict[str, Any]:
             await gateway.close()
 
 
+# -- roles
+
+ROLES = """# Roles
+
+What each role may do. The tables are drawn from the one that the server enforces by
+`python tools/docs/reference_pages.py`; tests hold them equal, and ask the server about every cell.
+
+A **person** has one role in each of their [accounts](people.md). An **operator** administers the whole server: it is
+somebody with the [administrator's key](api.md#administration), or a person who signed in and is an operator. A
+**service key** belongs to an account instead of a person; its [`endpoints`](api.md#keys) narrow what is listed here. A
+key of a person may do what the role of its person may, at most.
+
+| Role | In short |
+|---|---|
+| operator | everything below `/admin/v1`: accounts, budgets, people, vendors, the ledger |
+| owner | everything in the account |
+| admin | everything in the account, except making, changing and removing owners |
+| billing | usage and cost; sees all keys, and sets the limits for people's keys |
+| member | generates, chats, shares; has keys of their own |
+| viewer | looks at work and usage, changes nothing |
+{sections}"""
+
+
+def draw_roles() -> str:
+    """The whole page."""
+    return ROLES.format(sections="".join(map(_draw_permission, PERMISSIONS)))
+
+
+def _draw_permission(permission: Permission) -> str:
+    head = f"\n## {permission.title}\n\n"
+    if permission.parties is None:
+        return head + "".join(f"- `{endpoint}`\n" for endpoint in permission.endpoints)
+    cells = " | ".join("yes" if party in permission.parties else "" for party in PARTIES)
+    rows = "".join(f"| `{endpoint}` | {cells} |\n" for endpoint in permission.endpoints)
+    return f"{head}| Endpoint | {' | '.join(PARTIES)} |\n|---|{'---|' * len(PARTIES)}\n{rows}"
+
+
 def draw() -> Iterator[tuple[Path, str]]:
     yield DOCS / "models.md", draw_models()
+    yield DOCS / "roles.md", draw_roles()
     yield DOCS / "endpoints.md", draw_endpoints(asyncio.run(read_document()))
 
 

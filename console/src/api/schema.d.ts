@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -115,13 +115,13 @@ export interface components {
             created_at: string;
             /**
              * Actor
-             * @description `admin`: over HTTP; `cli`: on the command line; `server`: at its first start
+             * @description `admin`: with the administrator's key; `cli`: on the command line; `server`: by itself; or a person's id
              */
             actor: string;
             action: components["schemas"]["Action"];
             /**
              * Subject
-             * @description the account, key, job or completion
+             * @description the account, key, person, job or completion
              */
             subject: string;
             /** Account Id */
@@ -844,6 +844,11 @@ export interface components {
              * @description exact: its generations reuse kept results by default
              */
             reuse: "exact" | null;
+            /**
+             * Person Id
+             * @description the person it belongs to; null for a service key
+             */
+            person_id: string | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -1024,6 +1029,27 @@ export interface components {
             next_cursor: string | null;
         };
         /**
+         * KeyPolicyRecord
+         * @description The limits of an account for keys of its people.
+         */
+        KeyPolicyRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "key_policy";
+            /**
+             * Max Keys
+             * @description working keys that one person may have
+             */
+            max_keys: number;
+            /**
+             * Max Budget
+             * @description USD that a new key may spend in a month; null: any amount
+             */
+            max_budget: string | null;
+        };
+        /**
          * KeyRecord
          * @description A key, without its secret. An empty list of models or endpoints means all.
          */
@@ -1075,6 +1101,11 @@ export interface components {
              * @description exact: its generations reuse kept results by default
              */
             reuse: "exact" | null;
+            /**
+             * Person Id
+             * @description the person it belongs to; null for a service key
+             */
+            person_id: string | null;
             limits: components["schemas"]["LimitsShape"];
             /**
              * Budgets
@@ -1236,6 +1267,75 @@ export interface components {
              * @description whether there are more
              */
             truncated: boolean;
+        };
+        /**
+         * MemberPage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        MemberPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["MemberRecord"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * MemberRecord
+         * @description A person of an account.
+         */
+        MemberRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "member";
+            /** Id */
+            id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            role: components["schemas"]["PersonRole"];
+            /**
+             * Source
+             * @description `local`: given here; else the sign-in provider whose rule gave it
+             */
+            source: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
+        };
+        /**
+         * MembershipShape
+         * @description A role in an account.
+         */
+        MembershipShape: {
+            /** Account Id */
+            account_id: string;
+            /**
+             * Account
+             * @description the account's name
+             */
+            account: string;
+            role: components["schemas"]["PersonRole"];
+            /**
+             * Source
+             * @description `local`: given here; else the sign-in provider whose rule gave it
+             */
+            source: string;
+            /**
+             * Since
+             * Format: date-time
+             */
+            since: string;
         };
         /**
          * MeshShape
@@ -1535,6 +1635,55 @@ export interface components {
             endpoints: components["schemas"]["Scope"][];
         };
         /**
+         * OwnKeyList
+         * @description Keys, newest first.
+         */
+        OwnKeyList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["KeyRecord"][];
+        };
+        /**
+         * OwnPerson
+         * @description The person who asks.
+         */
+        OwnPerson: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "person";
+            /** Id */
+            id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /**
+             * Operator
+             * @description true: may administer the whole server
+             */
+            operator: boolean;
+            /**
+             * Account Id
+             * @description the account of this request
+             */
+            account_id: string;
+            /** @description your role in it */
+            role: components["schemas"]["PersonRole"];
+            /** Accounts */
+            accounts: components["schemas"]["MembershipShape"][];
+            /**
+             * Endpoints
+             * @description method and path of what the role may call
+             */
+            endpoints: string[];
+        };
+        /**
          * ParentManifestShape
          * @description An earlier manifest that the file carries, such as its vendor's.
          */
@@ -1553,6 +1702,65 @@ export interface components {
          * @enum {string}
          */
         Period: "total" | "day" | "month";
+        /**
+         * PersonPage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        PersonPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["PersonRecord"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * PersonRecord
+         * @description A person with all roles.
+         */
+        PersonRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "person";
+            /** Id */
+            id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Deactivated At */
+            deactivated_at: string | null;
+            /**
+             * Signed In At
+             * @description the latest sign-in
+             */
+            signed_in_at: string | null;
+            /**
+             * Operator
+             * @description true: may administer the whole server
+             */
+            operator: boolean;
+            /** Accounts */
+            accounts: components["schemas"]["MembershipShape"][];
+        };
+        /**
+         * PersonRole
+         * @description The role of a person in an account.
+         * @enum {string}
+         */
+        PersonRole: "owner" | "admin" | "billing" | "member" | "viewer";
         /**
          * PipelineDryRun
          * @description The effect that a pipeline would have. Nothing was created.
@@ -2867,6 +3075,68 @@ export interface components {
             storage_quota: number | null;
         };
         /**
+         * AccountKeyBody
+         * @description A new key of the account, or of the person who makes it.
+         * @example {
+         *       "budgets": [
+         *         {
+         *           "cap": "10.00",
+         *           "period": "month"
+         *         }
+         *       ],
+         *       "name": "notebook"
+         *     }
+         */
+        AccountKeyBody: {
+            /**
+             * @description default: none
+             * @default null
+             */
+            limits: components["schemas"]["LimitsBody"] | null;
+            /**
+             * Budgets
+             * @description one for each period; default: none
+             * @default null
+             */
+            budgets: components["schemas"]["PeriodicBudget"][] | null;
+            /**
+             * Name
+             * @description what it is for, up to 200 printable characters
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Models
+             * @description the models it may use; none or empty: all
+             * @default null
+             */
+            models: string[] | null;
+            /**
+             * Endpoints
+             * @description what it may do; none or empty: everything
+             * @default null
+             */
+            endpoints: components["schemas"]["Scope"][] | null;
+            /**
+             * Expires At
+             * @description when it ends; default: never
+             * @default null
+             */
+            expires_at: string | null;
+            /**
+             * Expires In
+             * @description seconds from now until it ends, instead of `expires_at`
+             * @default null
+             */
+            expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
+        };
+        /**
          * AccountPatch
          * @description Changes to an account.
          * @example {
@@ -2938,6 +3208,29 @@ export interface components {
              * @default null
              */
             budgets: components["schemas"]["PeriodicBudget"][] | null;
+        };
+        /**
+         * InviteBody
+         * @description A person who gets a role in the account.
+         * @example {
+         *       "email": "ada@example.org",
+         *       "role": "member"
+         *     }
+         */
+        InviteBody: {
+            /**
+             * Email
+             * @description the address by which the person signs in
+             */
+            email: string;
+            /**
+             * Name
+             * @description the person's name, if the person is new here
+             * @default null
+             */
+            name: string | null;
+            /** @description the role in the account */
+            role: components["schemas"]["PersonRole"];
         };
         /**
          * KeyBody
@@ -3108,6 +3401,27 @@ export interface components {
             limits: components["schemas"]["LimitsBody"] | null;
         };
         /**
+         * KeyPolicyBody
+         * @description The limits of an account for keys of its people.
+         * @example {
+         *       "max_budget": "20.00",
+         *       "max_keys": 5
+         *     }
+         */
+        KeyPolicyBody: {
+            /**
+             * Max Keys
+             * @description working keys that one person may have
+             */
+            max_keys: number;
+            /**
+             * Max Budget
+             * @description USD that a new key may spend in a month, as a decimal string; null: any amount
+             * @default null
+             */
+            max_budget: string | number | null;
+        };
+        /**
          * LimitsBody
          * @description Limits. One that you leave out stays as it is, or is not set.
          */
@@ -3138,6 +3452,59 @@ export interface components {
             concurrent_streams: number | null;
         };
         /**
+         * NewKey
+         * @description The attributes of a new key.
+         */
+        NewKey: {
+            /**
+             * @description default: none
+             * @default null
+             */
+            limits: components["schemas"]["LimitsBody"] | null;
+            /**
+             * Budgets
+             * @description one for each period; default: none
+             * @default null
+             */
+            budgets: components["schemas"]["PeriodicBudget"][] | null;
+            /**
+             * Name
+             * @description what it is for, up to 200 printable characters
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Models
+             * @description the models it may use; none or empty: all
+             * @default null
+             */
+            models: string[] | null;
+            /**
+             * Endpoints
+             * @description what it may do; none or empty: everything
+             * @default null
+             */
+            endpoints: components["schemas"]["Scope"][] | null;
+            /**
+             * Expires At
+             * @description when it ends; default: never
+             * @default null
+             */
+            expires_at: string | null;
+            /**
+             * Expires In
+             * @description seconds from now until it ends, instead of `expires_at`
+             * @default null
+             */
+            expires_in: number | null;
+            /**
+             * Reuse
+             * @description exact: its generations get the kept results of equal requests, free of charge
+             * @default null
+             */
+            reuse: "exact" | null;
+        };
+        /**
          * PeriodicBudget
          * @description A budget and its period.
          * @example {
@@ -3159,6 +3526,54 @@ export interface components {
             time_zone: string;
             /** @description `total` never resets; the others reset each day or month */
             period: components["schemas"]["Period"];
+        };
+        /**
+         * PersonBody
+         * @description A new person.
+         * @example {
+         *       "email": "ada@example.org",
+         *       "name": "Ada"
+         *     }
+         */
+        PersonBody: {
+            /**
+             * Email
+             * @description the address by which the person signs in
+             */
+            email: string;
+            /**
+             * Name
+             * @description the person's name
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Operator
+             * @description true: the person administers the whole server
+             * @default false
+             */
+            operator: boolean;
+        };
+        /**
+         * PersonPatch
+         * @description Changes to a person.
+         * @example {
+         *       "active": false
+         *     }
+         */
+        PersonPatch: {
+            /**
+             * Operator
+             * @description true: the person administers the whole server
+             * @default null
+             */
+            operator: boolean | null;
+            /**
+             * Active
+             * @description false: the person's roles and keys end, and no sign-in works; true: it works again
+             * @default null
+             */
+            active: boolean | null;
         };
         /**
          * PipelineBody
@@ -3422,6 +3837,17 @@ export interface components {
          * @enum {string}
          */
         Reuse: "exact" | "off";
+        /**
+         * RoleBody
+         * @description A role in an account.
+         * @example {
+         *       "role": "viewer"
+         *     }
+         */
+        RoleBody: {
+            /** @description the role in the account */
+            role: components["schemas"]["PersonRole"];
+        };
         /**
          * RotateBody
          * @description Options for the rotation of a key.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from penstock.domain.accounts import Account, Action, Actor, Allowance, AuditEntry, KeyWish
+from penstock.domain.accounts import Account, Action, Allowance, AuditEntry, KeyWish
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
 from penstock.domain.budgets import ACCOUNT_PREFIX
 from penstock.domain.ids import new_id, timestamp
@@ -32,7 +32,7 @@ def get_account(connection: Connection, text: str, now: float) -> Account:
 
 def create_account(
     connection: Connection,
-    actor: Actor,
+    actor: str,
     name: str,
     now: float,
     limits: Limits = NO_LIMITS,
@@ -47,13 +47,13 @@ def create_account(
     if storage_quota is not None:
         storage_rows.set_quota(connection, account.id, storage_quota)
         detail["storage_quota"] = storage_quota
-    _note(connection, actor, Action.ACCOUNT_CREATED, account.id, account.id, now, detail)
+    note(connection, actor, Action.ACCOUNT_CREATED, account.id, account.id, now, detail)
     for allowance in allowances:
         set_budget(connection, actor, account, allowance, now)
     return account
 
 
-def ensure_account(connection: Connection, actor: Actor, text: str, now: float) -> Account:
+def ensure_account(connection: Connection, actor: str, text: str, now: float) -> Account:
     """Return the account with this id or name. Create it if the name is new."""
     if text.startswith(ACCOUNT_PREFIX):
         return get_account(connection, text, now)
@@ -61,7 +61,7 @@ def ensure_account(connection: Connection, actor: Actor, text: str, now: float) 
 
 
 def change_account(
-    connection: Connection, actor: Actor, text: str, change: Callable[[Account], Account], now: float
+    connection: Connection, actor: str, text: str, change: Callable[[Account], Account], now: float
 ) -> Account:
     """Rename, limit, close or reopen an account. Its keys follow within a second. Its jobs and results stay."""
     locks.hold(connection, ADMINISTRATION_LOCK)
@@ -73,7 +73,7 @@ def change_account(
     if after.storage_quota != before.storage_quota:
         storage_rows.set_quota(connection, after.id, after.storage_quota)
     for action, detail in _account_changes(before, after):
-        _note(connection, actor, action, after.id, after.id, now, detail)
+        note(connection, actor, action, after.id, after.id, now, detail)
     return after
 
 
@@ -112,7 +112,7 @@ def get_key(connection: Connection, public_id: str) -> ApiKey:
     return key
 
 
-def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish, now: float) -> tuple[str, ApiKey]:
+def issue_key(connection: Connection, actor: str, account: str, wish: KeyWish, now: float) -> tuple[str, ApiKey]:
     """Create a key. Return its text, which is shown once, and the stored record."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     owner = get_account(connection, account, now)
@@ -132,16 +132,18 @@ def issue_key(connection: Connection, actor: Actor, account: str, wish: KeyWish,
         limits=wish.limits,
         account_limits=owner.limits,
         reuse=wish.reuse,
+        person_id=wish.person_id,
+        is_console=1 if wish.is_console else None,
     )
     key_rows.add(connection, key)
-    _note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _describe_key(key))
+    note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _describe_key(key))
     for allowance in wish.allowances:
         set_budget(connection, actor, key, allowance, now)
-    return f"{PREFIX}{public_id}_{secret}", key
+    return f"{PREFIX}{public_id}_{secret}", get_key(connection, public_id)
 
 
 def change_key(
-    connection: Connection, actor: Actor, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
+    connection: Connection, actor: str, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
 ) -> ApiKey:
     """Change a key's name, models, scopes, expiry, limits or reuse. The limits also apply to its predecessors."""
     locks.hold(connection, ADMINISTRATION_LOCK)
@@ -150,11 +152,11 @@ def change_key(
     detail = _compare(_describe_key(before), _describe_key(after))
     if detail:
         key_rows.write(connection, after)
-        _note(connection, actor, Action.KEY_CHANGED, public_id, after.account_id, now, detail)
+        note(connection, actor, Action.KEY_CHANGED, public_id, after.account_id, now, detail)
     return after
 
 
-def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float) -> ApiKey:
+def revoke_key(connection: Connection, actor: str, public_id: str, now: float) -> ApiKey:
     """Revoke a key. Revoking it again keeps the first time."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     key = get_key(connection, public_id)
@@ -162,12 +164,12 @@ def revoke_key(connection: Connection, actor: Actor, public_id: str, now: float)
         return key
     revoked = replace(key, revoked_at=now)
     key_rows.write(connection, revoked)
-    _note(connection, actor, Action.KEY_REVOKED, public_id, key.account_id, now, {"name": key.name})
+    note(connection, actor, Action.KEY_REVOKED, public_id, key.account_id, now, {"name": key.name})
     return revoked
 
 
 def rotate_key(
-    connection: Connection, actor: Actor, public_id: str, overlap: float, now: float
+    connection: Connection, actor: str, public_id: str, overlap: float, now: float
 ) -> tuple[str, ApiKey, ApiKey]:
     """Replace a key by a new one with its limits and budgets. Return the new text, the new key and the old key.
 
@@ -185,7 +187,7 @@ def rotate_key(
     )
     key_rows.write(connection, old)
     detail = {"replaced_by": new_public_id, "expires_at": timestamp(old.expires_at)}
-    _note(connection, actor, Action.KEY_ROTATED, public_id, old.account_id, now, detail)
+    note(connection, actor, Action.KEY_ROTATED, public_id, old.account_id, now, detail)
     return f"{PREFIX}{new_public_id}_{secret}", new, old
 
 
@@ -195,8 +197,11 @@ def _refuse_rotation(key: ApiKey, now: float) -> None:
     if key.replaced_by is not None:
         message = f"The key {key.public_id} was replaced by {key.replaced_by}."
         raise KeyNotRotatable(message, param="public_id", suggestion=f"Rotate {key.replaced_by}.")
-    if key.revoked_at is not None:
+    if key.revoked_at is not None or key.is_abandoned:
         raise KeyNotRotatable(f"The key {key.public_id} is revoked.", param="public_id", suggestion=again)
+    if key.is_console:
+        message = f"The key {key.public_id} counts what a person does in the console. It has no text."
+        raise KeyNotRotatable(message, param="public_id", suggestion=again)
     if key.expires_at is not None and key.expires_at <= now:
         message = f"The key {key.public_id} has expired."
         raise KeyNotRotatable(message, param="public_id", suggestion=f"{again[:-1]}, or first let it expire later.")
@@ -210,7 +215,7 @@ def _refuse_closed(closed_at: float | None, account: str) -> None:
 # -- budgets
 
 
-def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
+def set_budget(connection: Connection, actor: str, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
     """Set the budget of an account or a lineage of keys for a period."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
@@ -221,10 +226,10 @@ def set_budget(connection: Connection, actor: Actor, of: Account | ApiKey, allow
     detail: dict[str, Any] = {"period": budget.period, "cap": format_usd(budget.cap), "time_zone": budget.time_zone}
     if former is not None:
         detail["from"] = {"cap": format_usd(former.cap), "time_zone": former.time_zone}
-    _note(connection, actor, Action.BUDGET_SET, subject, account_id, now, detail)
+    note(connection, actor, Action.BUDGET_SET, subject, account_id, now, detail)
 
 
-def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, period: str, now: float) -> None:
+def remove_budget(connection: Connection, actor: str, of: Account | ApiKey, period: str, now: float) -> None:
     """Remove a budget: nothing limits spending in this period any more."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
@@ -234,7 +239,7 @@ def remove_budget(connection: Connection, actor: Actor, of: Account | ApiKey, pe
         raise BudgetNotFound(f"The {whose} has no budget for the period `{period}`.", param="period")
     budget_rows.remove(connection, owner, period)
     detail = {"period": period, "cap": format_usd(former.cap), "time_zone": former.time_zone}
-    _note(connection, actor, Action.BUDGET_REMOVED, subject, account_id, now, detail)
+    note(connection, actor, Action.BUDGET_REMOVED, subject, account_id, now, detail)
 
 
 def _owner(of: Account | ApiKey) -> tuple[str, str, str]:
@@ -245,15 +250,16 @@ def _owner(of: Account | ApiKey) -> tuple[str, str, str]:
 # -- the audit log
 
 
-def _note(
+def note(
     connection: Connection,
-    actor: Actor,
+    actor: str,
     action: Action,
     subject: str,
-    account_id: str,
+    account_id: str | None,
     now: float,
     detail: Mapping[str, Any],
 ) -> None:
+    """Write an entry of the audit log. Servers forget the keys of its account, or all without one."""
     entry = AuditEntry(
         created_at=now, actor=actor, action=action, subject=subject, account_id=account_id, detail=detail
     )

@@ -53,7 +53,7 @@ def _is_expired(key: ApiKey, now: float) -> bool:
 
 
 def _is_good(key: ApiKey) -> bool:
-    return key.revoked_at is None and key.account_closed_at is None
+    return key.revoked_at is None and key.account_closed_at is None and not key.is_abandoned
 
 
 class Proof:

@@ -1,6 +1,6 @@
 """Corrections of the ledger by administrators: each adds an entry, and one to the audit log."""
 
-from penstock.domain.accounts import Action, Actor, AuditEntry
+from penstock.domain.accounts import Action, AuditEntry
 from penstock.domain.ledger import EntryKind, LedgerEntry
 from penstock.domain.money import format_usd
 from penstock.store.database import Connection
@@ -10,7 +10,7 @@ from penstock.store.queries.billing.ledger_rows import LedgerRefused
 from penstock.store.queries.jobs import job_rows
 
 
-def refund(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+def refund(connection: Connection, actor: str, subject: str, reason: str, now: float) -> int:
     """Refund the charge of a job or a chat request. A second request refunds nothing more."""
     entries = ledger_rows.of_subject(connection, subject)
     if EntryKind.REFUND in entries:
@@ -21,7 +21,7 @@ def refund(connection: Connection, actor: Actor, subject: str, reason: str, now:
     return amount
 
 
-def settle(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+def settle(connection: Connection, actor: str, subject: str, reason: str, now: float) -> int:
     """Charge the held amount for a job of unknown outcome: the vendor delivered, and it is to be paid."""
     held = _of_unknown_outcome(connection, subject)
     amount = ledger_rows.settle(connection, subject, held.amount, now, reason)
@@ -30,7 +30,7 @@ def settle(connection: Connection, actor: Actor, subject: str, reason: str, now:
     return amount
 
 
-def release(connection: Connection, actor: Actor, subject: str, reason: str, now: float) -> int:
+def release(connection: Connection, actor: str, subject: str, reason: str, now: float) -> int:
     """Release the hold of a job of unknown outcome before it expires: it is not to be paid."""
     held = _of_unknown_outcome(connection, subject)
     ledger_rows.release(connection, subject, now, reason)
@@ -58,7 +58,7 @@ def _count(connection: Connection, subject: str, amount: int) -> None:
 
 
 def _note(
-    connection: Connection, actor: Actor, action: Action, entry: LedgerEntry, amount: int, reason: str, now: float
+    connection: Connection, actor: str, action: Action, entry: LedgerEntry, amount: int, reason: str, now: float
 ) -> None:
     detail = {"amount": format_usd(amount), "reason": reason}
     audit_rows.append(

@@ -8,6 +8,7 @@ from penstock.domain.accounts import Account, AuditEntry
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Standing
 from penstock.domain.ids import timestamp
+from penstock.domain.people.roles import Membership, Person
 
 
 def describe_account(account: Account, standings: Iterable[Standing]) -> dict[str, Any]:
@@ -42,6 +43,7 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "lineage": key.lineage,
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
+        "person_id": key.person_id,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],
     }
@@ -49,11 +51,37 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
 
 def status_of(key: ApiKey, now: float) -> str:
     """Return `active`, or the reason why a key does not work."""
-    if key.revoked_at is not None:
+    if key.revoked_at is not None or key.is_abandoned:
         return "revoked"
     if key.account_closed_at is not None:
         return "closed"
     return "expired" if key.expires_at is not None and key.expires_at <= now else "active"
+
+
+def describe_person(person: Person, memberships: Iterable[Membership]) -> dict[str, Any]:
+    """Return a person with their roles."""
+    return {
+        "object": "person",
+        "id": person.id,
+        "email": person.email,
+        "name": person.name,
+        "created_at": timestamp(person.created_at),
+        "deactivated_at": timestamp(person.deactivated_at),
+        "signed_in_at": timestamp(person.signed_in_at),
+        "operator": person.is_operator,
+        "accounts": [describe_membership(membership) for membership in memberships],
+    }
+
+
+def describe_membership(membership: Membership) -> dict[str, Any]:
+    """Return a role in an account."""
+    return {
+        "account_id": membership.account_id,
+        "account": membership.account,
+        "role": membership.role,
+        "source": membership.source,
+        "since": timestamp(membership.created_at),
+    }
 
 
 def describe_entry(entry: AuditEntry) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from penstock import __version__
 from penstock.cli import models
-from penstock.cli.admin import account, key, ledger, secrets
+from penstock.cli.admin import account, key, ledger, people, secrets
 from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
@@ -69,6 +69,7 @@ app.command()(verify)
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(key.app, name="key")
 app.add_typer(account.app, name="account")
+app.add_typer(people.app, name="people")
 app.command()(audit)
 app.add_typer(models.app, name="models")
 app.command()(usage)

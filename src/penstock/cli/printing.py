@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # slow to load, and not every command needs them
 LISTS = {
     "account_not_found": "`penstock account list` lists them.",
     "key_not_found": "`penstock key list` lists them.",
+    "person_not_found": "`penstock people list` lists them.",
 }
 """Suggestions for errors about something that does not exist."""
 

@@ -27,7 +27,7 @@ OVERLAP_SECONDS: Final = 86400.0
 
 
 class Actor(StrEnum):
-    """The originator of a change."""
+    """The originator of a change, unless it is a person."""
 
     ADMIN = "admin"
     CLI = "cli"
@@ -53,6 +53,14 @@ class Action(StrEnum):
     LEDGER_SETTLED = "ledger.settled"
     WEBHOOK_DISABLED = "webhook.disabled"
     AUDIT_TRIMMED = "audit.trimmed"
+    PERSON_ADDED = "person.added"
+    PERSON_CHANGED = "person.changed"
+    PERSON_DEACTIVATED = "person.deactivated"
+    PERSON_ACTIVATED = "person.activated"
+    MEMBER_ADDED = "member.added"
+    MEMBER_CHANGED = "member.changed"
+    MEMBER_REMOVED = "member.removed"
+    KEY_POLICY_SET = "key_policy.set"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +106,10 @@ class KeyWish:
     allowances: tuple[Allowance, ...] = ()
     reuse: str | None = None
     """`exact`, or None for a new job for each request."""
+    person_id: str | None = None
+    """The person it belongs to; None for a service key."""
+    is_console: bool = False
+    """True for the hidden key of a person's requests from the console."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +121,7 @@ class AuditEntry:
     actor: str
     action: Action
     subject: str
-    """The account's, key's, job's or completion's id."""
+    """The account's, key's, person's, job's or completion's id."""
     account_id: str | None
     detail: Mapping[str, Any] = field(default_factory=dict[str, Any])
 

@@ -3,11 +3,14 @@
 import hashlib
 import hmac
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from penstock.domain.budgets import Budget, Payer
 from penstock.domain.ids import ALPHABET, encode
+from penstock.domain.people.roles import KEY_ROLES, PersonRole
 
 PREFIX = "psk_"
 ADMIN_PREFIX = "psa_"
@@ -27,6 +30,14 @@ class Scope(StrEnum):
     GENERATE = "generate"
     CHAT = "chat"
     READ = "read"
+
+
+SCOPES_OF_ROLES: Final[Mapping[PersonRole | None, frozenset[Scope]]] = {
+    **dict.fromkeys(KEY_ROLES, frozenset(Scope)),
+    PersonRole.BILLING: frozenset({Scope.READ}),
+    PersonRole.VIEWER: frozenset({Scope.READ}),
+}
+"""Bounds of a person's key by role. The table of web/permissions.py is narrower for some endpoints."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +79,12 @@ class ApiKey:
     """Its own and its account's."""
     reuse: str | None = None
     """`exact`: its generations reuse kept results, unless a request says otherwise."""
+    person_id: str | None = None
+    """The person it belongs to; None for a service key, which belongs to its account."""
+    is_console: int | None = None
+    """1: it counts the person's requests from the console. Nobody has its text."""
+    role: PersonRole | None = None
+    """The role of its person in its account, which bounds it. None for a person who has left."""
     is_limited: bool = field(init=False, compare=False)
     """True if a budget or a limit applies, so that requests are counted in advance."""
 
@@ -77,12 +94,19 @@ class ApiKey:
         object.__setattr__(self, "is_limited", is_limited)
 
     @property
+    def is_abandoned(self) -> bool:
+        """Return whether its person has left the account."""
+        return self.person_id is not None and self.role is None
+
+    @property
     def payer(self) -> Payer:
         """Return the payer of its requests."""
         return Payer(self.account_id, self.public_id, self.lineage)
 
     def allows(self, scope: Scope) -> bool:
-        """Return whether the key may use endpoints of this scope."""
+        """Return whether the key, and its person's role, may use endpoints of this scope."""
+        if self.person_id is not None and scope not in SCOPES_OF_ROLES.get(self.role, ()):
+            return False
         return not self.scopes or scope in self.scopes or (scope is Scope.READ and Scope.GENERATE in self.scopes)
 
     def allows_model(self, model: str) -> bool:

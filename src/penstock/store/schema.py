@@ -8,7 +8,8 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, text
 
 from penstock.store import locks
-from penstock.store.tables import SCHEMA_VERSION, metadata, schema_support
+from penstock.store.people_tables import metadata
+from penstock.store.tables import SCHEMA_VERSION, schema_support
 
 MIGRATIONS = Path(__file__).with_name("migrations")
 FIRST_RECORDED: Final = "0004"

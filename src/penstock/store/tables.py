@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0019"
+SCHEMA_VERSION = "0020"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -72,7 +72,10 @@ keys = Table(
     Column("lineage", Word, nullable=False),  # the first of the keys that replaced each other: they have common budgets
     Column("replaced_by", Word),
     Column("reuse", Word),  # "exact": its generations reuse kept results
+    Column("person_id", Word),  # set: it belongs to a person, whose role in the account bounds it
+    Column("is_console", Integer),  # 1: it counts what the person does in the console; nobody has its text
     Index("keys_by_account", "account_id"),
+    Index("keys_by_person", "person_id", "account_id", **where("person_id IS NOT NULL")),
 )
 
 secrets = Table(

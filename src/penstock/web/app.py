@@ -31,6 +31,8 @@ from penstock.web.facades import fal, replicate
 from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
+from penstock.web.people import directory, members
+from penstock.web.people import keys as person_keys
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
 from penstock.web.server.access_log import Tracing
@@ -60,6 +62,9 @@ PAGES = (
     kept_responses,
     usage,
     own_key,
+    members,
+    person_keys,
+    directory,
     accounts,
     keys,
     ledger,

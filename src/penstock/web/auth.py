@@ -2,14 +2,16 @@
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
 from starlette.datastructures import URL
 
 from penstock.domain.api_keys import ADMIN_PREFIX, ApiKey, Scope, hash_secret
+from penstock.domain.people.roles import PersonRole
 from penstock.errors import (
     ExpiredApiKey,
     InternalError,
@@ -18,14 +20,20 @@ from penstock.errors import (
     Overloaded,
     PenstockError,
     RevokedApiKey,
+    RoleNotAllowed,
     ScopeNotAllowed,
     StoreUnavailable,
 )
 from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
+from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
 from penstock.web.credentials import find_credential
+from penstock.web.permissions import SERVICE, Party, require
 from penstock.web.responses import problems
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 ALWAYS: tuple[type[PenstockError], ...] = (InternalError, StoreUnavailable, Overloaded)
 SIGNED_IN: tuple[type[PenstockError], ...] = (
@@ -95,7 +103,45 @@ async def identify(request: Request, *, without_store: bool = False) -> Caller:
     credential = find_credential(dict(request.scope["headers"]))
     key = await gateway.keyring.check(credential, without_store=without_store)
     request.scope["state"]["account"] = key.account_id
+    require(party_of(key), request.method, request.scope["route"])
     return Caller(request, gateway, key)
+
+
+def party_of(key: ApiKey) -> Party:
+    """Return the role of the key's person, or a service key's party."""
+    return SERVICE if key.role is None else key.role
+
+
+@dataclass(frozen=True, slots=True)
+class Somebody:
+    """A person in one account, and the gateway that serves the request."""
+
+    gateway: Gateway
+    person_id: str
+    account_id: str
+    role: PersonRole
+    now: float
+
+    async def do(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a change in the store. It applies here at once, on other servers within a second."""
+        done = await self.gateway.database.write(verb, *args, **kwargs)
+        self.gateway.keyring.forget()
+        return done
+
+    async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a read in the store."""
+        return await self.gateway.database.read(function, *args, **kwargs)
+
+
+async def admit_person(request: Request) -> Somebody:
+    """Return the person of the request. A key for some endpoints or models only does not stand for its person."""
+    caller = await identify(request)
+    key = caller.key
+    if key.person_id is None or key.role is None:
+        raise RoleNotAllowed("This needs a person, not a service key.")
+    if key.scopes or key.models:
+        raise ScopeNotAllowed("This key is for some endpoints or models only. Use one for all, or the console.")
+    return Somebody(caller.gateway, key.person_id, key.account_id, key.role, caller.gateway.clock())
 
 
 async def admit(request: Request, scope: Scope) -> Caller:

@@ -13,7 +13,14 @@ from penstock.domain.api_keys import Scope, make_admin_key
 from penstock.settings.tables import SettingsError, load
 from penstock.store.queries.accounts import key_rows
 
-NAMES = {"account_id": "default", "public_id": "nobody", "period": "day", "subject": "job_nobody"}
+NAMES = {
+    "account_id": "default",
+    "public_id": "nobody",
+    "period": "day",
+    "subject": "job_nobody",
+    "person": "person_nobody",
+    "account": "nobody",
+}
 
 
 async def test_every_path_wants_the_administrators_key(start):

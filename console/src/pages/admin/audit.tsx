@@ -30,6 +30,14 @@ const ACTIONS: AuditEntry["action"][] = [
   "ledger.settled",
   "webhook.disabled",
   "audit.trimmed",
+  "person.added",
+  "person.changed",
+  "person.deactivated",
+  "person.activated",
+  "member.added",
+  "member.changed",
+  "member.removed",
+  "key_policy.set",
 ];
 
 export default function Audit() {

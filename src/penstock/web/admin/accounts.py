@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from penstock.accounts import administration
 from penstock.accounts.records import describe_account
-from penstock.domain.accounts import Account, Actor, Allowance
+from penstock.domain.accounts import Account, Allowance
 from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 from penstock.errors import (
     AccountExists,
@@ -49,7 +49,7 @@ async def create_account(request: Request) -> Response:
     admin = await admit_administrator(request)
     body, _ = await read_params(request, AccountBody)
 
-    def create(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def create(connection: Connection, actor: str) -> dict[str, Any]:
         made = administration.create_account(
             connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances, body.storage_quota
         )
@@ -108,7 +108,7 @@ async def change_account(account_id: AccountId, request: Request) -> Response:
             return changed
         return administration.close(changed, admin.now) if wanted.closed else replace(changed, closed_at=None)
 
-    def change(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def change(connection: Connection, actor: str) -> dict[str, Any]:
         changed = administration.change_account(connection, actor, account_id, amend, admin.now)
         return describe_accounts(connection, [changed], admin.now)[0]
 
@@ -125,7 +125,7 @@ async def set_budget(account_id: AccountId, period: Period, request: Request) ->
     admin = await admit_administrator(request)
     body, _ = await read_params(request, BudgetBody)
 
-    def put(connection: Connection, actor: Actor, allowance: Allowance) -> dict[str, Any]:
+    def put(connection: Connection, actor: str, allowance: Allowance) -> dict[str, Any]:
         account = administration.get_account(connection, account_id, admin.now)
         administration.set_budget(connection, actor, account, allowance, admin.now)
         return describe_budget(connection, account.id, period, admin.now)
@@ -143,7 +143,7 @@ async def remove_budget(account_id: AccountId, period: Period, request: Request)
     """Remove the account's budget for a period."""
     admin = await admit_administrator(request)
 
-    def remove(connection: Connection, actor: Actor) -> None:
+    def remove(connection: Connection, actor: str) -> None:
         account = administration.get_account(connection, account_id, admin.now)
         administration.remove_budget(connection, actor, account, period, admin.now)
 

@@ -15,6 +15,7 @@ from penstock.observability import metrics
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
 from penstock.web.auth import ALWAYS, admin_secret, gateway_of, is_administrator
+from penstock.web.permissions import OPERATOR, require
 from penstock.web.responses import problems
 
 P = ParamSpec("P")
@@ -28,14 +29,15 @@ ADMIN_KEY_HELP = (
 
 @dataclass(frozen=True, slots=True)
 class Administrator:
-    """A request with the administrator's key, and the gateway that serves it."""
+    """A request of an operator, and the gateway that serves it."""
 
     gateway: Gateway
     now: float
+    actor: str = Actor.ADMIN
 
-    async def do(self, verb: Callable[Concatenate[Connection, Actor, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def do(self, verb: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store in the name of the administrator."""
-        done = await self.gateway.database.write(verb, Actor.ADMIN, *args, **kwargs)
+        done = await self.gateway.database.write(verb, self.actor, *args, **kwargs)
         self.gateway.keyring.forget()  # changes apply here at once, on other servers within a second
         self.gateway.admission.reconsider()
         return done
@@ -50,6 +52,7 @@ async def admit_administrator(request: Request) -> Administrator:
     gateway, authorization = gateway_of(request), request.headers.get("authorization", "")
     if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
+        require(OPERATOR, request.method, request.scope["route"])
         request.scope["state"]["account"] = Actor.ADMIN.value
         await gateway.settle_up()
         return Administrator(gateway, gateway.clock())

@@ -33,7 +33,7 @@ T = TypeVar("T")
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
-def _with_message(function: Callable[[Any], T]) -> Callable[[Any], T]:
+def with_message(function: Callable[[Any], T]) -> Callable[[Any], T]:
     """Return a check whose message is kept as written, without Pydantic's prefix."""
 
     def check(value: Any) -> T:
@@ -58,20 +58,21 @@ def _read_moment(value: Any, now: float) -> float:
 def _validate_moment(value: Any, info: ValidationInfo) -> float:
     """Read a time to come, as seen at the time of the request."""
     now: float = cast("Mapping[str, Any]", info.context)["now"]
-    return _with_message(partial(_read_moment, now=now))(value)
+    return with_message(partial(_read_moment, now=now))(value)
 
 
-def _example(**fields: Any) -> ConfigDict:
+def example(**fields: Any) -> ConfigDict:
+    """Return the configuration of a body with this example."""
     return ConfigDict(json_schema_extra={"additionalProperties": False, "example": fields})
 
 
 DateTime = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Moment = Annotated[float, BeforeValidator(_validate_moment, json_schema_input_type=DateTime)]
-Amount = Annotated[int, BeforeValidator(_with_message(read_cap), json_schema_input_type=str | int | float)]
-Zone = Annotated[Text, AfterValidator(_with_message(read_time_zone))]
-Label = Annotated[Text, AfterValidator(_with_message(read_label))]
-Reason = Annotated[Text, AfterValidator(_with_message(partial(read_label, least=1)))]
-AccountName = Annotated[Text, AfterValidator(_with_message(read_account_name))]
+Amount = Annotated[int, BeforeValidator(with_message(read_cap), json_schema_input_type=str | int | float)]
+Zone = Annotated[Text, AfterValidator(with_message(read_time_zone))]
+Label = Annotated[Text, AfterValidator(with_message(read_label))]
+Reason = Annotated[Text, AfterValidator(with_message(partial(read_label, least=1)))]
+AccountName = Annotated[Text, AfterValidator(with_message(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Quota = Annotated[Integer, Field(ge=0, le=MAX_QUOTA)]
 Models = Annotated[list[Text], Field(max_length=1000)]
@@ -89,7 +90,7 @@ class LimitsBody(Params):
 class BudgetBody(Params):
     """A hard limit on spending in a period."""
 
-    model_config = _example(cap="10.00", time_zone="Europe/Berlin")
+    model_config = example(cap="10.00", time_zone="Europe/Berlin")
 
     cap: Amount = Field(description='USD, as a decimal string such as "10.00"')
     time_zone: Zone = Field(default="UTC", description="IANA name of the zone whose days and months count")
@@ -131,7 +132,7 @@ class Budgeted(Params):
 class AccountBody(Budgeted):
     """A new account."""
 
-    model_config = _example(name="studio", limits={"concurrent_jobs": 4}, budgets=[{"period": "month", "cap": "50.00"}])
+    model_config = example(name="studio", limits={"concurrent_jobs": 4}, budgets=[{"period": "month", "cap": "50.00"}])
 
     name: AccountName = Field(description="1 to 200 printable characters that no other account has")
     storage_quota: Quota | None = Field(
@@ -142,7 +143,7 @@ class AccountBody(Budgeted):
 class AccountPatch(Params):
     """Changes to an account."""
 
-    model_config = _example(limits={"requests_per_minute": 600, "tokens_per_minute": None})
+    model_config = example(limits={"requests_per_minute": 600, "tokens_per_minute": None})
 
     name: AccountName | None = Field(default=None, description="a new name; the id does not change")
     limits: LimitsBody | None = Field(default=None, description="the limits to change; null removes one")
@@ -180,14 +181,8 @@ class KeyFields(Params):
         return self.expires_at if self.expires_in is None else now + self.expires_in
 
 
-class KeyBody(KeyFields, Budgeted):
-    """A new key."""
-
-    model_config = _example(
-        account="studio", name="website", endpoints=["chat"], budgets=[{"period": "month", "cap": "10.00"}]
-    )
-
-    account: Text = Field(min_length=1, max_length=200, description="the account's id or name")
+class NewKey(KeyFields, Budgeted):
+    """The attributes of a new key."""
 
     def wish(self, now: float) -> KeyWish:
         """Return the requested key."""
@@ -202,10 +197,20 @@ class KeyBody(KeyFields, Budgeted):
         )
 
 
+class KeyBody(NewKey):
+    """A new key."""
+
+    model_config = example(
+        account="studio", name="website", endpoints=["chat"], budgets=[{"period": "month", "cap": "10.00"}]
+    )
+
+    account: Text = Field(min_length=1, max_length=200, description="the account's id or name")
+
+
 class KeyPatch(KeyFields):
     """Changes to a key. Null removes a value."""
 
-    model_config = _example(models=["vendorb_video_31"], limits={"concurrent_jobs": 2})
+    model_config = example(models=["vendorb_video_31"], limits={"concurrent_jobs": 2})
 
     limits: LimitsBody | None = Field(default=None, description="the limits to change; null removes one")
 
@@ -230,7 +235,7 @@ class KeyPatch(KeyFields):
 class RotateBody(Params):
     """Options for the rotation of a key."""
 
-    model_config = _example(overlap_seconds=3600)
+    model_config = example(overlap_seconds=3600)
 
     overlap_seconds: Number = Field(
         default=OVERLAP_SECONDS,
@@ -243,7 +248,7 @@ class RotateBody(Params):
 class ReasonBody(Params):
     """The reason for a correction of the ledger."""
 
-    model_config = _example(reason="the film was cut off")
+    model_config = example(reason="the film was cut off")
 
     reason: Reason = Field(description="for the ledger and the audit log")
 

@@ -9,7 +9,6 @@ from starlette.responses import Response
 
 from penstock.accounts import administration
 from penstock.accounts.records import describe_key
-from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Period
 from penstock.errors import AccountClosed, AccountNotFound, BudgetNotFound, InvalidRequest, KeyNotFound, KeyNotRotatable
@@ -42,7 +41,7 @@ async def issue_key(request: Request) -> Response:
     admin = await admit_administrator(request)
     body, _ = await read_params(request, KeyBody, partial(unknown_models, admin.gateway.offers))
 
-    def issue(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def issue(connection: Connection, actor: str) -> dict[str, Any]:
         text, key = administration.issue_key(connection, actor, body.account, body.wish(admin.now), admin.now)
         return {**_describe_keys(connection, [key], admin.now)[0], "key": text}
 
@@ -94,7 +93,7 @@ async def change_key(public_id: PublicId, request: Request) -> Response:
     admin = await admit_administrator(request)
     wanted, given = await read_params(request, KeyPatch, partial(unknown_models, admin.gateway.offers))
 
-    def change(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def change(connection: Connection, actor: str) -> dict[str, Any]:
         def amend(key: ApiKey) -> ApiKey:
             return wanted.apply(key, given, admin.now)
 
@@ -133,7 +132,7 @@ async def rotate_key(public_id: PublicId, request: Request) -> Response:
     admin = await admit_administrator(request)
     body, _ = await read_params(request, RotateBody)
 
-    def rotate(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def rotate(connection: Connection, actor: str) -> dict[str, Any]:
         text, key, _ = administration.rotate_key(connection, actor, public_id, body.overlap_seconds, admin.now)
         return {**_describe_keys(connection, [key], admin.now)[0], "key": text}
 
@@ -150,7 +149,7 @@ async def set_budget(public_id: PublicId, period: Period, request: Request) -> R
     admin = await admit_administrator(request)
     body, _ = await read_params(request, BudgetBody)
 
-    def put(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def put(connection: Connection, actor: str) -> dict[str, Any]:
         key = administration.get_key(connection, public_id)
         administration.set_budget(connection, actor, key, allowance_of(body, period), admin.now)
         return describe_budget(connection, key.lineage, period, admin.now)
@@ -168,7 +167,7 @@ async def remove_budget(public_id: PublicId, period: Period, request: Request) -
     """Remove the key's budget for a period."""
     admin = await admit_administrator(request)
 
-    def remove(connection: Connection, actor: Actor) -> None:
+    def remove(connection: Connection, actor: str) -> None:
         key = administration.get_key(connection, public_id)
         administration.remove_budget(connection, actor, key, period, admin.now)
 
@@ -177,7 +176,7 @@ async def remove_budget(public_id: PublicId, period: Period, request: Request) -
 
 
 async def _revoke(admin: Administrator, public_id: str) -> dict[str, Any]:
-    def revoke(connection: Connection, actor: Actor) -> dict[str, Any]:
+    def revoke(connection: Connection, actor: str) -> dict[str, Any]:
         key = administration.revoke_key(connection, actor, public_id, admin.now)
         return _describe_keys(connection, [key], admin.now)[0]
 

@@ -11,7 +11,6 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from penstock.accounts import administration, ledger_corrections
-from penstock.domain.accounts import Actor
 from penstock.domain.ids import timestamp
 from penstock.domain.ledger import LedgerEntry
 from penstock.domain.money import format_usd
@@ -76,13 +75,11 @@ async def settle(subject: Subject, request: Request) -> Response:
     return await _correct(subject, request, ledger_corrections.settle)
 
 
-async def _correct(
-    subject: str, request: Request, verb: Callable[[Connection, Actor, str, str, float], int]
-) -> Response:
+async def _correct(subject: str, request: Request, verb: Callable[[Connection, str, str, str, float], int]) -> Response:
     admin = await admit_administrator(request)
     body, _ = await read_params(request, ReasonBody)
 
-    def correct(connection: Connection, actor: Actor) -> Sequence[LedgerEntry]:
+    def correct(connection: Connection, actor: str) -> Sequence[LedgerEntry]:
         if not ledger_rows.of_subject(connection, subject):
             raise EntryNotFound(
                 f"The ledger has no entries for `{subject[:100]}`: it was free, is in a checkpoint, or does not exist."

@@ -28,6 +28,7 @@ from penstock.errors import (
 from penstock.gateway import Gateway
 from penstock.offers.offer import TEXT_KINDS, ChatOffer
 from penstock.web.credentials import find_credential
+from penstock.web.permissions import require
 from penstock.web.request_bodies import read_body, read_packed
 from penstock.web.server.asgi import CYCLE, Application, Message, Receive, Send
 from penstock.web.server.error_response import render_error
@@ -178,6 +179,8 @@ class Completions:
             cycle.head.proof = proof
         key = proof.key
         scope["state"]["account"] = key.account_id
+        if key.role is not None:
+            require(key.role, "POST", scope["route"])
         if not key.allows(Scope.CHAT):
             allowed = ", ".join(sorted(key.scopes))
             raise ScopeNotAllowed(f"This needs the endpoint scope `chat`, the API key has: {allowed}.")

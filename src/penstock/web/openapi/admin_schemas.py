@@ -49,6 +49,7 @@ class KeyRecord(Shape):
     lineage: str = Field(description="the first of the keys that replaced each other; they share limits and budgets")
     replaced_by: str | None
     reuse: Literal["exact"] | None = Field(description="exact: its generations reuse kept results by default")
+    person_id: str | None = Field(description="the person it belongs to; null for a service key")
     limits: LimitsShape
     budgets: list[BudgetShape] = Field(description="its own; its account may have others")
 
@@ -83,9 +84,12 @@ class AuditRecord(Shape):
     object: Literal["audit_entry"]
     id: str
     created_at: Moment
-    actor: str = Field(description="`admin`: over HTTP; `cli`: on the command line; `server`: at its first start")
+    actor: str = Field(
+        description="`admin`: with the administrator's key; `cli`: on the command line; `server`: by itself; or a "
+        "person's id"
+    )
     action: Action
-    subject: str = Field(description="the account, key, job or completion")
+    subject: str = Field(description="the account, key, person, job or completion")
     account_id: str | None
     detail: dict[str, Any] = Field(description="the values before and after; never a secret")
 

@@ -24,6 +24,7 @@ from penstock.web.api.uploads import verification
 from penstock.web.auth import gateway_of
 from penstock.web.credentials import find_credential
 from penstock.web.openapi.chat_operation import describe_doors
+from penstock.web.people import bodies as people_bodies
 from penstock.web.sharing import shares
 
 router = APIRouter(include_in_schema=False)
@@ -99,9 +100,9 @@ def _keys_of(path: str) -> tuple[str, ...]:
 
 def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
-    from penstock.web.openapi import admin_schemas, openai_schemas, schemas, verification_schemas  # noqa: PLC0415
+    from penstock.web.openapi import admin_schemas, openai_schemas, people_schemas, schemas, verification_schemas  # noqa: PLC0415
 
-    modules = (schemas, admin_schemas, openai_schemas, verification_schemas)
+    modules = (schemas, admin_schemas, openai_schemas, people_schemas, verification_schemas)
     every = {name: kind for module in modules for name, kind in vars(module).items()}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
@@ -110,7 +111,14 @@ def _response_shapes() -> dict[str, Any]:
 
 def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
-    every = {**vars(bodies), **vars(webhooks), **vars(shares), **vars(body), **vars(verification)}.values()
+    every = {
+        **vars(bodies),
+        **vars(webhooks),
+        **vars(shares),
+        **vars(body),
+        **vars(verification),
+        **vars(people_bodies),
+    }.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, Params)]
     _, found = models_json_schema([(kind, "validation") for kind in kinds], ref_template=REFERENCE)
     return found["$defs"]

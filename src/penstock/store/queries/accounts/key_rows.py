@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, tuple_, update
 from penstock.domain.api_keys import ApiKey, Limits, Scope, hash_secret
 from penstock.domain.budgets import Budget, Period
 from penstock.domain.ids import new_id
+from penstock.domain.people.roles import PersonRole
 from penstock.store import locks, sql
 from penstock.store.tables import accounts, keys, secrets
 
@@ -95,6 +96,8 @@ def _columns(key: ApiKey) -> dict[str, Any]:
         "revoked_at": key.revoked_at,
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
+        "person_id": key.person_id,
+        "is_console": key.is_console,
     }
 
 
@@ -107,6 +110,7 @@ def _key(rows: Sequence[tuple[Any, ...]]) -> ApiKey:
     fields: dict[str, Any] = dict(zip(_NAMES, rows[0], strict=False))
     fields["models"] = frozenset(fields["models"].split())
     fields["scopes"] = frozenset(Scope(name) for name in fields["scopes"].split())
+    fields["role"] = None if fields["role"] is None else PersonRole(fields["role"])
     fields["limits"] = Limits(**{name: fields.pop(name) for name in LIMITS})
     fields["account_limits"] = Limits(**{name: fields.pop(f"account_{name}") for name in LIMITS})
     caps = tuple(_budget(*row[len(_NAMES) :]) for row in rows if row[len(_NAMES)] is not None)
@@ -115,17 +119,19 @@ def _key(rows: Sequence[tuple[Any, ...]]) -> ApiKey:
 
 _OF_KEY = tuple(column.name for column in keys.columns)
 _OF_ACCOUNT = (*LIMITS, "closed_at")
-_NAMES = (*_OF_KEY, "account", *(f"account_{name}" for name in _OF_ACCOUNT), "storage_quota")
+_NAMES = (*_OF_KEY, "account", *(f"account_{name}" for name in _OF_ACCOUNT), "storage_quota", "role")
 """The columns of a key. Those of a budget follow."""
 _COLUMNS = [
     *(f"keys.{name}" for name in _OF_KEY),
     *(f"accounts.{name}" for name in ("name", *_OF_ACCOUNT)),
     "storage.quota",
+    "memberships.role",
     *(f"budgets.{name}" for name in ("owner", "period", "cap", "time_zone")),
 ]
 _ALL = (
     f"SELECT {', '.join(_COLUMNS)} FROM keys JOIN accounts ON accounts.id = keys.account_id "  # noqa: S608  constant text
     "LEFT JOIN storage ON storage.account_id = keys.account_id "
+    "LEFT JOIN memberships ON memberships.person_id = keys.person_id AND memberships.account_id = keys.account_id "
     "LEFT JOIN budgets ON budgets.owner IN (keys.lineage, keys.account_id)"
 )
 _ORDER = " ORDER BY keys.created_at, keys.public_id, budgets.owner, budgets.period"
