@@ -2,7 +2,7 @@
 
 python -m bench.storage.retention [--completions 10000000] [--keep-days 30] [--data DIR]
 
-Writing ten million requests takes half an hour and 8 GB. The store is then rolled up as a server does it, in its small
+Writing ten million requests takes some minutes and 8 GB. The store is then rolled up as a server does it, in its small
 transactions, and the books are checked before and after.
 """
 

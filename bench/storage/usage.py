@@ -2,40 +2,36 @@
 
 python -m bench.storage.usage [--completions 10000000] [--data DIR] [--requests 40]
 
-Writing ten million records takes some minutes and 4 GB; with --data they are kept, and found again the next time.
+Writing ten million records takes some minutes and 8 GB; with --data they are kept, and found again the next time.
 """
 
 import argparse
 import asyncio
 import json
 import os
-import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Table
 
 from bench.harness.processes import cpu_seconds
 from bench.jobs.jobs import wait_ready
 from penstock.accounts import administration
 from penstock.domain.accounts import Actor, KeyWish
-from penstock.domain.chat import Usage
-from penstock.domain.usage import ChatOutcome, Completion
-from penstock.store.queries.billing import completion_rows, usage_rows
+from penstock.store.queries.billing import usage_rows
 from penstock.store.schema import upgrade
 from penstock.store.sqlite.database import open_file
 
 ACCOUNTS, KEYS, MODELS, DAYS = 10, 20, 50, 365
-BATCH = 100_000
 AIM_MS = 100
 LAST = datetime.now(UTC).date() - timedelta(days=1)
 FIRST = LAST - timedelta(days=DAYS - 1)
@@ -61,6 +57,7 @@ def fill(path: Path, count: int) -> dict[str, Any]:
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA synchronous = OFF")  # only here: the gateway never does this
         owners: list[tuple[str, str]] = []
+        known: dict[str, Any] = {}
         now = time.time()
         for account in range(ACCOUNTS):
             made = administration.create_account(connection, Actor.CLI, f"account {account}", now)
@@ -69,58 +66,64 @@ def fill(path: Path, count: int) -> dict[str, Any]:
                 text, key = administration.issue_key(connection, Actor.CLI, made.id, wish, now)
                 owners.append((key.account_id, key.public_id))
                 known = {"key": text, "public_id": key.public_id, "account_id": key.account_id}
-        written, begun = 0, time.perf_counter()
-        for batch in records(owners, count):
-            write(connection, batch)
-            written += len(batch)
-            print(
-                f"\r{written:,} records, {written / (time.perf_counter() - begun):,.0f} per second", end="", flush=True
-            )
+        begun = time.perf_counter()
+        write(connection, owners, count)
+        print(f"{count:,} records written in {time.perf_counter() - begun:,.0f} s")
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     engine.dispose()
-    print()
     return known
 
 
-def records(owners: list[tuple[str, str]], count: int) -> Iterator[list[Completion]]:
-    """In the order of time, each of a random key and model: nearly every key uses every model every day."""
-    chance = random.Random(20261115)  # noqa: S311  the same at every run
+def write(connection: Connection, owners: Sequence[tuple[str, str]], count: int) -> None:
+    """Write requests in the order of time, their ledger entries and the sums, in SQL: a server would take hours.
+
+    Each is of a random key and model: nearly every key uses every model every day. `penstock ledger check` holds.
+    """
+    connection.exec_driver_sql("CREATE TEMP TABLE owners (number INTEGER PRIMARY KEY, account_id TEXT, key_id TEXT)")
+    connection.exec_driver_sql("INSERT INTO owners VALUES (?, ?, ?)", [(at, *owner) for at, owner in enumerate(owners)])
     start = datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC).timestamp()
-    seconds = DAYS * 86_400 / count
-    usages = [Usage(chance.randrange(4000), chance.randrange(900), chance.randrange(90), 0) for _ in range(1000)]
-    for first in range(0, count, BATCH):
-        batch: list[Completion] = []
-        for number in range(first, min(first + BATCH, count)):
-            account_id, key_id = owners[int(chance.random() * len(owners))]
-            model = int(chance.random() * MODELS)
-            usage = usages[int(chance.random() * 1000)]
-            batch.append(
-                Completion(
-                    id=f"chat_{number:026d}",
-                    request_id=f"req_{number:026d}",
-                    account_id=account_id,
-                    key_id=key_id,
-                    model=f"model-{model:02d}",
-                    vendor=f"vendor{model % 5}",
-                    upstream_model="m",
-                    streamed=True,
-                    outcome=ChatOutcome.FAILED if number % 50 == 0 else ChatOutcome.OK,
-                    code="",
-                    usage=usage,
-                    cost=usage.prompt * 150 + usage.completion * 600,
-                    created_at=start + number * seconds,
-                    seconds=1.5,
-                    first_byte_seconds=0.4,
-                )
-            )
-        yield batch
-
-
-def write(connection: Connection, batch: list[Completion]) -> None:
-    """Write them as a server does, with their ledger entries."""
     connection.exec_driver_sql("BEGIN")
-    completion_rows.add_all(connection, "bench", batch, time.time())
+    connection.exec_driver_sql(_COMPLETIONS, (count, len(owners), start, DAYS * 86_400 / count))
+    connection.exec_driver_sql(_LEDGER)
+    for table in usage_rows.TABLES:
+        connection.exec_driver_sql(_sums(table))
     connection.exec_driver_sql("COMMIT")
+
+
+_COMPLETIONS = f"""
+    WITH RECURSIVE numbers (number, chance) AS (
+        SELECT 0, abs(random()) UNION ALL SELECT number + 1, abs(random()) FROM numbers WHERE number + 1 < ?1
+    )
+    INSERT INTO completions (id, request_id, account_id, key_id, model, vendor, upstream_model, streamed, outcome, code,
+        prompt_tokens, completion_tokens, cached_tokens, reasoning_tokens, estimated, cost, created_at, seconds,
+        first_byte_seconds)
+    SELECT printf('chat_%026d', numbers.number), printf('req_%026d', numbers.number), account_id, key_id,
+        printf('model-%02d', chance % {MODELS}), 'vendor' || chance % 5, 'm', 1,
+        CASE WHEN numbers.number % 50 = 0 THEN 'failed' ELSE 'ok' END, '',
+        chance / 50 % 4000, chance / 7 % 900, chance / 50 % 90, 0, 0,
+        chance / 50 % 4000 * 150 + chance / 7 % 900 * 600, ?3 + numbers.number * ?4, 1.5, 0.4
+    FROM numbers JOIN owners ON owners.number = chance / 131 % ?2
+"""  # noqa: S608  constants of this file
+_LEDGER = """
+    INSERT INTO ledger SELECT id, 'settle', account_id, key_id, key_id, cost, 0, created_at, created_at, ''
+    FROM completions WHERE cost > 0
+"""
+
+
+def _sums(table: Table) -> str:
+    """Return the statement that sums up all completions for one table of usage."""
+    columns = {
+        "day": "CAST(created_at / 86400 AS INTEGER)",
+        "kind": "'chat'",
+        "requests": "count(*)",
+        "failed": "sum(outcome = 'failed')",
+        "unpriced": "sum(cost IS NULL)",
+    }
+    keys = [columns.get(column.name, column.name) for column in table.primary_key.columns]
+    sums = [columns.get(name, f"sum({name})") for name in usage_rows.Sums._fields]
+    grouped = ", ".join(str(number + 1) for number in range(len(keys)))
+    names = ", ".join((*table.primary_key.columns.keys(), *usage_rows.Sums._fields))
+    return f"INSERT INTO {table.name} ({names}) SELECT {', '.join((*keys, *sums))} FROM completions GROUP BY {grouped}"  # noqa: S608
 
 
 def brute_force(path: Path, account_id: str) -> tuple[float, int, int]:
