@@ -79,16 +79,8 @@ def checkpoints(
     if as_json:
         print_json(found)
     else:
-        print_table(
-            ("until", "account", "entries", "requests", "spent", "overrun", "updated"),
-            [
-                tuple(
-                    each[name]
-                    for name in ("until", "account_id", "entries", "requests", "spent", "overrun", "updated_at")
-                )
-                for each in found
-            ],
-        )
+        names = ("until", "account_id", "entries", "requests", "spent", "overrun")
+        print_table(names, [tuple(str(each[name]) for name in names) for each in found])
 
 
 @app.command()
