@@ -14,6 +14,10 @@ export interface PageEntry {
   role: Role;
   /** Pressed after `g`. */
   shortcut: string;
+  /** Endpoint that a person's role must allow for the page to be in the menu. */
+  needs?: string;
+  /** True: not for service keys. */
+  isForPeople?: boolean;
   Component: ComponentType;
 }
 
@@ -24,6 +28,7 @@ export const PAGES: PageEntry[] = [
     icon: "playground",
     role: "account",
     shortcut: "p",
+    needs: "POST /model/v1/generation",
     Component: lazy(PAGE_CODE["/playground"]),
   },
   {
@@ -32,6 +37,7 @@ export const PAGES: PageEntry[] = [
     icon: "jobs",
     role: "account",
     shortcut: "j",
+    needs: "GET /api/v1/jobs",
     Component: lazy(PAGE_CODE["/jobs"]),
   },
   {
@@ -40,6 +46,7 @@ export const PAGES: PageEntry[] = [
     icon: "pipelines",
     role: "account",
     shortcut: "i",
+    needs: "GET /api/v1/pipelines",
     Component: lazy(PAGE_CODE["/pipelines"]),
   },
   {
@@ -48,6 +55,7 @@ export const PAGES: PageEntry[] = [
     icon: "image",
     role: "account",
     shortcut: "g",
+    needs: "GET /api/v1/jobs",
     Component: lazy(PAGE_CODE["/gallery"]),
   },
   {
@@ -56,6 +64,7 @@ export const PAGES: PageEntry[] = [
     icon: "share",
     role: "account",
     shortcut: "h",
+    needs: "GET /api/v1/shares",
     Component: lazy(PAGE_CODE["/shares"]),
   },
   {
@@ -64,6 +73,7 @@ export const PAGES: PageEntry[] = [
     icon: "models",
     role: "account",
     shortcut: "m",
+    needs: "GET /api/v1/models",
     Component: lazy(PAGE_CODE["/models"]),
   },
   {
@@ -80,6 +90,7 @@ export const PAGES: PageEntry[] = [
     icon: "usage",
     role: "account",
     shortcut: "u",
+    needs: "GET /api/v1/usage",
     Component: lazy(PAGE_CODE["/usage"]),
   },
   {
@@ -88,7 +99,28 @@ export const PAGES: PageEntry[] = [
     icon: "webhooks",
     role: "account",
     shortcut: "w",
+    needs: "GET /api/v1/webhooks",
     Component: lazy(PAGE_CODE["/webhooks"]),
+  },
+  {
+    path: "/my-keys",
+    title: WORDS.myKeys,
+    icon: "keys",
+    role: "account",
+    shortcut: "y",
+    needs: "GET /api/v1/keys",
+    isForPeople: true,
+    Component: lazy(PAGE_CODE["/my-keys"]),
+  },
+  {
+    path: "/people",
+    title: WORDS.people,
+    icon: "accounts",
+    role: "account",
+    shortcut: "o",
+    needs: "GET /api/v1/people",
+    isForPeople: true,
+    Component: lazy(PAGE_CODE["/people"]),
   },
   {
     path: "/admin/keys",

@@ -1633,6 +1633,8 @@ export interface components {
             models: string[];
             /** Endpoints */
             endpoints: components["schemas"]["Scope"][];
+            /** @description the role of the key's person in the account; null: it is no person's */
+            role: components["schemas"]["PersonRole"] | null;
         };
         /**
          * OwnKeyList

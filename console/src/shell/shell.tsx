@@ -4,6 +4,7 @@ import { useDisclosure } from "@mantine/hooks";
 import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { useAccountFeed } from "../api/live";
+import { useMenuOf } from "../api/person";
 import { PAGES, type PageEntry } from "../pages";
 import { publicPart, signOut, useSession } from "../session";
 import { Icon, type IconName } from "./icons";
@@ -81,7 +82,8 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
     signOut();
     navigate("/");
   };
-  const ours = PAGES.filter((page) => page.role === "account" && session.account);
+  const mayOpen = useMenuOf();
+  const ours = PAGES.filter((page) => page.role === "account" && session.account && mayOpen(page));
   const administration = PAGES.filter((page) => page.role === "admin" && session.admin);
   return (
     <>

@@ -27,7 +27,7 @@ async def describe_key(request: Request) -> Response:
     if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
         request.scope["state"]["account"] = Actor.ADMIN.value
-        unknown = dict.fromkeys(("public_id", "name", "account", "expires_at"))
+        unknown = dict.fromkeys(("public_id", "name", "account", "expires_at", "role"))
         return Json({"object": "key", "kind": "admin", **unknown, "models": [], "endpoints": []})
     key = await gateway.keyring.check(authorization)
     request.scope["state"]["account"] = key.account_id
@@ -41,5 +41,6 @@ async def describe_key(request: Request) -> Response:
             "expires_at": timestamp(key.expires_at),
             "models": sorted(key.models),
             "endpoints": sorted(key.scopes),
+            "role": key.role,
         }
     )

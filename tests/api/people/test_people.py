@@ -98,6 +98,7 @@ async def test_a_narrowed_key_does_not_stand_for_its_person(start):
     made = (await ada.post(KEYS, json={"endpoints": ["generate"]})).json()
     async with client_of(server.url, made["key"]) as narrow:
         assert (await narrow.get("/api/v1/jobs")).status_code == 200
+        assert (await narrow.get("/api/v1/key")).json()["role"] == "owner"
         refused(await narrow.get(PEOPLE), 403, "scope_not_allowed")
         refused(await narrow.post(KEYS, json={}), 403, "scope_not_allowed")
 

@@ -9,6 +9,7 @@ from penstock.domain.api_keys import Scope
 from penstock.domain.budgets import Period
 from penstock.domain.events import EventType, PipelineEventType
 from penstock.domain.files import FileKind
+from penstock.domain.people.roles import PersonRole
 from penstock.domain.webhooks import DisabledReason, Status
 from penstock.jobs.records import Cost, ErrorBody, GuardrailShape, JobRecord, Moment, PipelineRecord
 from penstock.store.queries.billing.usage_rows import Group
@@ -284,6 +285,7 @@ class OwnKey(Shape):
     expires_at: Moment | None
     models: list[str]
     endpoints: list[Scope]
+    role: PersonRole | None = Field(description="the role of the key's person in the account; null: it is no person's")
 
 
 class ModelRecord(Shape):
