@@ -386,10 +386,15 @@ async def test_a_store_that_fails_now_and_then_neither_leaks_nor_gives(store, pr
     for admission, ticket, cost in granted:
         ticket.settle(cost, 0)
         await charge(store, admission.process, cost)
-    for admission in admissions:
-        await admission.recall([KEY])
     spent = sum(cost for _, _, cost in granted)
-    assert await standing(store) == (spent, 0)
+
+    async def is_all_returned() -> bool:
+        """Ask until no lease that was asked for ahead is still on its way."""
+        for admission in admissions:
+            await admission.recall([KEY])
+        return await standing(store) == (spent, 0)
+
+    await wait_for(is_all_returned)
     await hold(admissions[0], key, CAP - spent)
 
 
