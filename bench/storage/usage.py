@@ -82,12 +82,11 @@ def write(connection: Connection, owners: Sequence[tuple[str, str]], count: int)
     connection.exec_driver_sql("CREATE TEMP TABLE owners (number INTEGER PRIMARY KEY, account_id TEXT, key_id TEXT)")
     connection.exec_driver_sql("INSERT INTO owners VALUES (?, ?, ?)", [(at, *owner) for at, owner in enumerate(owners)])
     start = datetime(FIRST.year, FIRST.month, FIRST.day, tzinfo=UTC).timestamp()
-    connection.exec_driver_sql("BEGIN")
+    connection.exec_driver_sql("PRAGMA cache_size = -1000000")
     connection.exec_driver_sql(_COMPLETIONS, (count, len(owners), start, DAYS * 86_400 / count))
-    connection.exec_driver_sql(_LEDGER)
-    for table in usage_rows.TABLES:
-        connection.exec_driver_sql(_sums(table))
-    connection.exec_driver_sql("COMMIT")
+    for statement in (_LEDGER, *map(_sums, usage_rows.TABLES)):
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        connection.exec_driver_sql(statement)
 
 
 _COMPLETIONS = f"""
