@@ -11,12 +11,13 @@ PenstockError
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
 │                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
 │                   UploadNotFound; for administrators
-│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound, PersonNotFound
+│                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound, PersonNotFound,
+│                   SettingNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409, PersonExists 409,
-│   KeyPolicyExceeded 409
+│   KeyPolicyExceeded 409, SettingsConflict 409, SettingFromFile 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired, UploadExpired
 ├── TusVersionNotSupported 412, UploadOffsetConflict 409, UploadLocked 423
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
@@ -300,6 +301,10 @@ class PersonNotFound(NotFound):
     """There is no such person."""
 
 
+class SettingNotFound(NotFound):
+    """There is no such vendor, model or version among the run-time settings."""
+
+
 class EntryNotFound(NotFound):
     """The ledger knows nothing of this job or completion."""
 
@@ -415,8 +420,22 @@ class PersonExists(PenstockError):
     type = "conflict_error"
 
 
+class SettingsConflict(PenstockError):
+    """The settings were changed meanwhile. Read them again, and repeat the change on the new version."""
+
+    status = 409
+    type = "conflict_error"
+
+
 class KeyPolicyExceeded(PenstockError):
     """The account's limits for keys of its people do not allow this."""
+
+    status = 409
+    type = "conflict_error"
+
+
+class SettingFromFile(PenstockError):
+    """This is set in the settings file of the server, and can only be changed there."""
 
     status = 409
     type = "conflict_error"

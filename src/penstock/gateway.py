@@ -21,6 +21,7 @@ from penstock.chat.kept.responses import KeptResponses
 from penstock.chat.relay import ChatPolicy, Relay
 from penstock.chat.sound_length import SoundMeter
 from penstock.clocks import CLOCKS, Clocks
+from penstock.configuration.live import LiveSettings
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
@@ -70,6 +71,7 @@ from penstock.store.event_reader import EventReader
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.upstream.callback_urls import CallbackUrls
+from penstock.upstream.connection_test import ConnectionTests
 from penstock.upstream.exchange import Exchange
 from penstock.upstream.schema_discovery import SchemaRefresher, find_schema, learn_schemas
 from penstock.vendor_api.generation import GenerationVendor
@@ -134,6 +136,7 @@ class Gateway:
     credential: Credential
     share_tokens: ShareTokens
     vault: Vault
+    run_time: LiveSettings
     inputs: Inputs
     uploads: ResumableUploads
     verifier: Verifier
@@ -173,6 +176,7 @@ class Gateway:
         self._learning = SchemaRefresher(self._knows_schemas, self._ask_for_schemas)
         self._succession: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._fetcher: SafeFetcher | None = None
+        self._is_assembled = False
 
     @classmethod
     async def open(
@@ -205,10 +209,29 @@ class Gateway:
         self._resources.push_async_callback(self.news.stop)
         self.vault = Vault(self.database, self._master_keys, self.clock)
         await self.vault.check()
+        await self._open_run_time()
         await self._assemble()
+        self._is_assembled = True
+        self.run_time.start()
+        self._resources.push_async_callback(self.run_time.stop)
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()
         await self._remember()
+
+    async def _open_run_time(self) -> None:
+        """Add the vendors and models of the run-time settings to those of the file."""
+        tests = ConnectionTests(self.ports.open_http_client, self.steady)
+        self.run_time = LiveSettings(
+            self.settings,
+            self.database,
+            self.vault,
+            self.clocks,
+            new_id("process"),
+            self._use,
+            lambda: self.offers,
+            tests,
+        )
+        await self.run_time.follow()
 
     async def close(self) -> None:
         """Stop in the reverse order of `open`; unfinished jobs stay in the store as they are."""
@@ -223,6 +246,10 @@ class Gateway:
         self.database.signals.ring_all()
 
     async def reload(self, settings: Settings) -> None:
+        """Use new settings of the file for all new work, with the run-time settings."""
+        await self.run_time.reload(settings)
+
+    async def _use(self, settings: Settings) -> None:
         """Use new settings for all new work; log those that need a restart."""
         offers = build_offers(settings, self.offers, self.clocks)
         guardrails = _make_guardrails(settings, offers)
@@ -235,6 +262,8 @@ class Gateway:
         self.settings, self.offers, self._fetcher = settings, offers, None
         self.guardrails.use(guardrails)
         self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
+        if not self._is_assembled:
+            return
         await self._read_credential()
         self.relay.routes.forget()
         self.dispatch.reseat()

@@ -252,6 +252,7 @@ async def test_every_endpoint_parameter_and_field_is_explained(server):
                 "fal.md",
                 "provenance.md",
                 "people.md",
+                "run-time-settings.md",
             ),
         )
     )

@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -352,6 +352,28 @@ export interface components {
         ClipShape: {
             /** Name */
             name: string;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * ConnectionTestResult
+         * @description The result of a cheap call to a vendor.
+         */
+        ConnectionTestResult: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "connection_test";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "ok" | "reachable" | "key_refused" | "unreachable" | "not_allowed" | "unexpected" | "inside";
+            /** Message */
+            message: string;
             /** Seconds */
             seconds: number;
         };
@@ -2072,6 +2094,11 @@ export interface components {
              * @description fingerprint of the settings in use
              */
             settings: string;
+            /**
+             * Settings Version
+             * @description version of the run-time settings in use; 0: none was made
+             */
+            settings_version: number;
             /** Checks */
             checks: {
                 [key: string]: string;
@@ -2167,6 +2194,28 @@ export interface components {
             health: components["schemas"]["RouteHealth"] | null;
         };
         /**
+         * RunTimeSettings
+         * @description Vendors and models, and where they are set.
+         */
+        RunTimeSettings: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "run_time_settings";
+            /**
+             * Version
+             * @description the newest version; 0: nothing was changed yet
+             */
+            version: number;
+            /** Vendors */
+            vendors: components["schemas"]["SettingsEntry"][];
+            /** Models */
+            models: components["schemas"]["SettingsEntry"][];
+            /** Processes */
+            processes: components["schemas"]["SettingsProcessRecord"][];
+        };
+        /**
          * Scope
          * @description The permissions of a key. `generate` includes reading and deleting one's own jobs; `read` is read-only.
          * @enum {string}
@@ -2183,6 +2232,178 @@ export interface components {
             event: components["schemas"]["EventType"] | components["schemas"]["PipelineEventType"] | "budget.threshold";
             /** Data */
             data: string;
+        };
+        /**
+         * SettingsChange
+         * @description A change of the run-time settings.
+         */
+        SettingsChange: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "settings_change";
+            /**
+             * Version
+             * @description the new version; of a dry run the newest
+             */
+            version: number;
+            /** Dry Run */
+            dry_run: boolean;
+            /** Changes */
+            changes: components["schemas"]["SettingsDifference"][];
+        };
+        /**
+         * SettingsDifference
+         * @description One changed option. Secrets are shown as `(secret)`.
+         */
+        SettingsDifference: {
+            /** Path */
+            path: string;
+            /**
+             * Change
+             * @enum {string}
+             */
+            change: "added" | "changed" | "removed";
+            /**
+             * Before
+             * @default null
+             */
+            before: unknown;
+            /**
+             * After
+             * @default null
+             */
+            after: unknown;
+        };
+        /**
+         * SettingsEntry
+         * @description A vendor or a model of the settings.
+         */
+        SettingsEntry: {
+            /** Name */
+            name: string;
+            /**
+             * Origin
+             * @description `file`: it can be changed in the settings file only
+             * @enum {string}
+             */
+            origin: "file" | "run_time";
+            /** Enabled */
+            enabled: boolean;
+            /**
+             * Shadowed
+             * @description true: the file has an entry of this name, which is used instead
+             */
+            shadowed: boolean;
+            /**
+             * Options
+             * @description its table; a secret is `{"$secret": "kept"}`
+             */
+            options: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * SettingsProcessRecord
+         * @description A server or worker, and the version that it uses.
+         */
+        SettingsProcessRecord: {
+            /** Name */
+            name: string;
+            /** Version */
+            version: number;
+            /**
+             * Problem
+             * @description the reason why it does not use the newest version
+             */
+            problem: string | null;
+            /**
+             * Seen At
+             * Format: date-time
+             */
+            seen_at: string;
+        };
+        /**
+         * SettingsVersionDetail
+         * @description A version with all it holds, and what it changed of the one before.
+         */
+        SettingsVersionDetail: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "settings_version";
+            /** Version */
+            version: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Actor */
+            actor: string;
+            /** Note */
+            note: string;
+            /**
+             * Restored
+             * @description the version that this one brought back
+             */
+            restored: number | null;
+            /** Vendors */
+            vendors: {
+                [key: string]: unknown;
+            };
+            /** Models */
+            models: {
+                [key: string]: unknown;
+            };
+            /** Changes */
+            changes: components["schemas"]["SettingsDifference"][];
+        };
+        /**
+         * SettingsVersionPage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        SettingsVersionPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["SettingsVersionRecord"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * SettingsVersionRecord
+         * @description A version of the run-time settings.
+         */
+        SettingsVersionRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "settings_version";
+            /** Version */
+            version: number;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /** Actor */
+            actor: string;
+            /** Note */
+            note: string;
+            /**
+             * Restored
+             * @description the version that this one brought back
+             */
+            restored: number | null;
         };
         /**
          * Shape
@@ -3212,6 +3433,26 @@ export interface components {
             budgets: components["schemas"]["PeriodicBudget"][] | null;
         };
         /**
+         * ConnectionTestBody
+         * @description A vendor's table that is not stored yet. Without it, the stored vendor is tested.
+         * @example {
+         *       "options": {
+         *         "api_key": "sk-…",
+         *         "type": "openai_compatible"
+         *       }
+         *     }
+         */
+        ConnectionTestBody: {
+            /**
+             * Options
+             * @description the table, as in a change
+             * @default null
+             */
+            options: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
          * InviteBody
          * @description A person who gets a role in the account.
          * @example {
@@ -3834,6 +4075,27 @@ export interface components {
             reason: string;
         };
         /**
+         * RestoreBody
+         * @description Options for bringing back a version.
+         * @example {
+         *       "base_version": 4
+         *     }
+         */
+        RestoreBody: {
+            /**
+             * Base Version
+             * @description the version that you have read; or use `If-Match`
+             * @default null
+             */
+            base_version: number | null;
+            /**
+             * Note
+             * @description the reason, for the history
+             * @default
+             */
+            note: string;
+        };
+        /**
          * Reuse
          * @description Reuse of kept results: an equal request may be answered with one.
          * @enum {string}
@@ -3864,6 +4126,122 @@ export interface components {
              * @default 86400
              */
             overlap_seconds: number;
+        };
+        /**
+         * SettingsBody
+         * @description All run-time settings, such as those of an export. Entries that are left out are removed.
+         * @example {
+         *       "base_version": 3,
+         *       "models": {},
+         *       "vendors": {}
+         *     }
+         */
+        SettingsBody: {
+            /**
+             * Vendors
+             * @description tables of vendors, each with `enabled`
+             * @default null
+             */
+            vendors: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Models
+             * @description tables of models, each with `enabled`
+             * @default null
+             */
+            models: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Base Version
+             * @description the version that you have read; or use `If-Match`
+             * @default null
+             */
+            base_version: number | null;
+            /**
+             * Note
+             * @description the reason, for the history
+             * @default
+             */
+            note: string;
+            /**
+             * Dry Run
+             * @description true: check the change, and store nothing
+             * @default false
+             */
+            dry_run: boolean;
+        };
+        /**
+         * SettingsParts
+         * @description Vendors and models by name. In a change, null removes an entry.
+         */
+        SettingsParts: {
+            /**
+             * Vendors
+             * @description tables of vendors, each with `enabled`
+             * @default null
+             */
+            vendors: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Models
+             * @description tables of models, each with `enabled`
+             * @default null
+             */
+            models: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * SettingsPatch
+         * @description Entries of the run-time settings to set as a whole, or to remove. All others stay.
+         * @example {
+         *       "base_version": 3,
+         *       "vendors": {
+         *         "acme": {
+         *           "api_key": "sk-…",
+         *           "type": "openai_compatible"
+         *         }
+         *       }
+         *     }
+         */
+        SettingsPatch: {
+            /**
+             * Vendors
+             * @description tables of vendors, each with `enabled`
+             * @default null
+             */
+            vendors: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Models
+             * @description tables of models, each with `enabled`
+             * @default null
+             */
+            models: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Base Version
+             * @description the version that you have read; or use `If-Match`
+             * @default null
+             */
+            base_version: number | null;
+            /**
+             * Note
+             * @description the reason, for the history
+             * @default
+             */
+            note: string;
+            /**
+             * Dry Run
+             * @description true: check the change, and store nothing
+             * @default false
+             */
+            dry_run: boolean;
         };
         /**
          * ShareBody

@@ -93,6 +93,6 @@ def describe_entry(entry: AuditEntry) -> dict[str, Any]:
         "actor": entry.actor,
         "action": entry.action,
         "subject": entry.subject,
-        "account_id": entry.account_id,
+        "account_id": entry.account_id or None,
         "detail": dict(entry.detail),
     }

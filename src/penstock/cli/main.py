@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from penstock import __version__
 from penstock.cli import models
-from penstock.cli.admin import account, key, ledger, people, secrets
+from penstock.cli.admin import account, config, key, ledger, people, secrets
 from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
@@ -74,6 +74,7 @@ app.command()(audit)
 app.add_typer(models.app, name="models")
 app.command()(usage)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(config.app, name="config")
 app.add_typer(secrets.app, name="secrets")
 app.command()(doctor)
 app.command()(sim)

@@ -61,6 +61,8 @@ class Action(StrEnum):
     MEMBER_CHANGED = "member.changed"
     MEMBER_REMOVED = "member.removed"
     KEY_POLICY_SET = "key_policy.set"
+    SETTINGS_CHANGED = "settings.changed"
+    SETTINGS_RESTORED = "settings.restored"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

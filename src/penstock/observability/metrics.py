@@ -206,6 +206,10 @@ SETTINGS_RELOADS = Counter(
     "penstock_settings_reloads", "Settings read anew, by outcome.", ["outcome"], registry=REGISTRY
 )
 
+SETTINGS_VERSION = Gauge(
+    "penstock_settings_version", "Version of the run-time settings, by state.", ["state"], registry=REGISTRY
+)
+
 
 class _OpenJobs(Collector):
     """A gauge that is computed when it is read, so that it cannot drift."""

@@ -46,7 +46,7 @@ def build_offers(settings: Settings, former: Offers | None, clocks: Clocks = CLO
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
     own = {served.model.id: served.model for vendor in vendors.values() for served in vendor.models}
     known = own | known_models()
-    entries, book = settings.models or _default_entries(every), PriceList(settings.prices, settings.source)
+    entries, book = _list_entries(settings, every), PriceList(settings.prices, settings.source)
     by_model: dict[str, Offer] = {}
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
@@ -152,6 +152,14 @@ def _built_in_types() -> set[str]:
 
 def _by_credential(vendors: Mapping[str, GenerationVendor]) -> dict[tuple[str, str], GenerationVendor]:
     return {(name, credential_id(vendor)): vendor for name, vendor in vendors.items()}
+
+
+def _list_entries(settings: Settings, vendors: Mapping[str, Vendor]) -> Sequence[ModelEntry]:
+    """Return the models of the settings, and those of the vendors where the file lists none."""
+    if settings.lists_models:
+        return settings.models
+    taken = {entry.id for entry in settings.models} | settings.hidden_models
+    return [*settings.models, *(entry for entry in _default_entries(vendors) if entry.id not in taken)]
 
 
 def _default_entries(vendors: Mapping[str, Vendor]) -> list[ModelEntry]:

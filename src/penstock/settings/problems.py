@@ -53,10 +53,15 @@ class Source:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     secret_files: tuple[Path, ...] = ()
     """The files beside the settings that secrets were read from."""
+    added: Mapping[KeyPath, str] = field(default_factory=dict[KeyPath, str])
+    """The names of vendors and models that are not in the file, by path."""
 
     def locate(self, path: KeyPath) -> str:
         """Return the place of a value, such as `penstock.toml:12 [server] port`, `PENSTOCK_SERVER_PORT` or `--port`."""
         label = _label(path)
+        for length in (2, 1):
+            if name := self.added.get(path[:length]):
+                return ".".join((name, *map(str, path[length:])))
         for length in range(len(path), 0, -1):
             if origin := self.origins.get(path[:length]):
                 return origin

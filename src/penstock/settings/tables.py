@@ -3,8 +3,8 @@
 import hashlib
 import json
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib.util import find_spec
 from ipaddress import ip_network
@@ -384,6 +384,8 @@ class Settings(Table):
     prices: tuple[PriceEntry, ...] = ()
     guardrails: tuple[GuardrailTable, ...] = ()
     _source: Source = Source()
+    _written: Mapping[str, Any] | None = None
+    _addition: "Addition | None" = None
 
     @field_validator("temporal")
     @classmethod
@@ -414,7 +416,46 @@ class Settings(Table):
 
     def model_post_init(self, context: Any, /) -> None:
         """Keep the sources of the values."""
-        self._source = context.source if isinstance(context, _Context) else Source()
+        if isinstance(context, _Context):
+            self._source, self._written, self._addition = context.source, context.written, context.addition
+
+    @property
+    def lists_models(self) -> bool:
+        """Return whether the file lists the models. Otherwise every vendor offers all of its own."""
+        return len(self.models) > (len(self._addition.models) if self._addition else 0)
+
+    def is_from_file(self, part: str, name: str) -> bool:
+        """Return whether the file has a vendor or model of this name. `part` is `vendors` or `models`."""
+        return name in self._names_in_file(part)
+
+    def _names_in_file(self, part: str) -> set[str]:
+        added = self._addition or Addition()
+        if part == "vendors":
+            return set(self.vendors) - set(added.vendors)
+        return {entry.id for entry in self.models[: len(self.models) - len(added.models)]}
+
+    @property
+    def hidden_models(self) -> frozenset[str]:
+        """Return the ids of models that are not offered, though a vendor has them."""
+        return self._addition.hidden if self._addition else frozenset()
+
+    def extend(self, addition: "Addition") -> "Settings":
+        """Return these settings with vendors and models added. Raise SettingsError as for a file."""
+        written = self._written
+        if written is None:
+            written = self.model_dump(exclude_unset=True)
+        models = list(written.get("models", ()))
+        names = {("vendors", name): f"vendors.{name}" for name in addition.vendors}
+        names |= {("models", len(models) + at): f"models.{each['id']}" for at, each in enumerate(addition.models)}
+        source = replace(self._source, added=names, secrets=self._source.secrets | addition.secrets)
+        vendors = {**written.get("vendors", {}), **addition.vendors}
+        values = {**written, "vendors": vendors, "models": [*models, *addition.models]}
+        context = _Context(source, frozenset(vendors) | set(BUILT_IN), written=written, addition=addition)
+        try:
+            return Settings.model_validate(values, context=context)
+        except ValidationError as error:
+            problems = explain(error, "", source, Settings).problems
+        raise SettingsError(problems)  # outside `except`: Pydantic's error holds the values
 
     @property
     def storage_quota(self) -> int | None:
@@ -440,12 +481,25 @@ class Settings(Table):
 
 
 @dataclass(frozen=True, slots=True)
+class Addition:
+    """Vendors and models that are not in the file, as its tables would have them."""
+
+    vendors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
+    models: Sequence[Mapping[str, Any]] = ()
+    hidden: frozenset[str] = frozenset()
+    """Models of vendors that are not offered."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class _Context:
     """The facts about other entries that validating one needs."""
 
     source: Source
     vendors: frozenset[str]
     ids: set[str] = field(default_factory=set[str])
+    written: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False)
+    addition: Addition | None = None
 
 
 # -- reading
@@ -477,7 +531,9 @@ def load(config: Path | None, environ: Mapping[str, str], overrides: Mapping[str
     vendors = found.values.get("vendors")
     names = frozenset(cast("dict[str, Any]", vendors)) if isinstance(vendors, dict) else frozenset[str]()
     try:
-        settings = Settings.model_validate(found.values, context=_Context(found.source, names | set(BUILT_IN)))
+        settings = Settings.model_validate(
+            found.values, context=_Context(found.source, names | set(BUILT_IN), written=found.values)
+        )
     except ValidationError as error:
         problems += explain(error, "", found.source, Settings).problems
     else:

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0020"
+SCHEMA_VERSION = "0021"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -92,6 +92,35 @@ data_keys = Table(  # they seal secrets, and are sealed by a master key outside 
     Column("master", Word, nullable=False),
     Column("sealed", LargeBinary, nullable=False),
     Column("created_at", Float, nullable=False),
+)
+
+settings_versions = Table(  # vendors and models that are not in the file: each change adds a row with all of them
+    "settings_versions",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("created_at", Float, nullable=False),
+    Column("actor", Word, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("restored", Integer),  # the version that this one brought back
+    Column("document", LargeBinary, nullable=False),
+)
+
+settings_secrets = Table(  # sealed values that documents refer to
+    "settings_secrets",
+    metadata,
+    Column("id", Word, primary_key=True),
+    Column("sealed", LargeBinary, nullable=False),
+    Column("created_at", Float, nullable=False),
+)
+
+settings_processes = Table(  # the version that each process uses
+    "settings_processes",
+    metadata,
+    Column("process", Word, primary_key=True),
+    Column("name", Word, nullable=False),  # the machine and the process, for display
+    Column("version", Integer, nullable=False),
+    Column("problem", Text),  # the reason why it does not use the newest version
+    Column("renewed_at", Float, nullable=False),
 )
 
 jobs = Table(

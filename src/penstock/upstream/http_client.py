@@ -67,12 +67,14 @@ class HttpClient:
         be_sure: Callable[[], None] | None = None,
         *,
         redirected_from: Origin | None = None,
+        guarded: bool = False,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """Make one HTTP call; the class of its failure says what it means for a paid order.
 
         An address that a vendor named must be public, in an allowed network, or the vendor's own: see `_is_trusted`.
         Credentials go to its own hosts only. `be_sure` is called once there is a connection, and again in the step
-        that writes to it. If it raises `InDoubt`, nothing is sent.
+        that writes to it. If it raises `InDoubt`, nothing is sent. `guarded` treats the vendor's own
+        address like any other.
         """
         target, headers, is_trusted = _address(vendor, call, redirected_from)
         body, send = _body(call), _SendCheck(be_sure)
@@ -80,7 +82,7 @@ class HttpClient:
             headers.setdefault("content-type", "application/json")
         if isinstance(body, bytes):
             body = _CheckedBody(body, send.check)
-        session = self._session(name, vendor, guarded=not is_trusted)
+        session = self._session(name, vendor, guarded=guarded or not is_trusted)
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(
@@ -281,7 +283,7 @@ def _read(url: str, failure: type[Exception]) -> URL:
 def own_origins(vendor: GenerationVendor) -> set[Origin]:
     """Return the hosts and ports that the operator configured for a vendor."""
     origins: set[Origin] = set()
-    for address in (vendor.options.base_url, *vendor.addresses):
+    for address in (vendor.options.base_url, *getattr(vendor, "addresses", ())):  # chat vendors have none
         with suppress(ValueError):
             url = URL(address)
             origins |= {_origin(url)} if url.host else set()

@@ -115,6 +115,10 @@ class RemoteChat:
     about: Mapping[str, AboutModel] = MappingProxyType({})
     dialect: Dialect = Dialect.CHAT
 
+    def probe(self) -> Call | None:
+        """Return a free call that needs the key, to test the connection; None if there is none."""
+        return None
+
     def count(self, ask: Ask, model: str) -> Call | None:
         """Return None: tokens are estimated."""
         del ask, model

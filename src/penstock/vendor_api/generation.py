@@ -466,6 +466,10 @@ class GenerationDefaults:
     repeats: bool = False
     addresses: Sequence[str] = ()
 
+    def probe(self) -> Call | None:
+        """Return a free call that needs the key, to test the connection; None if there is none."""
+        return None
+
     def find(self, order: Order) -> Flow[Accepted | Similar | Absent | LookupUnsupported]:
         """Return that orders cannot be looked up."""
         del order

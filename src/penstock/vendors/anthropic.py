@@ -64,6 +64,10 @@ class Anthropic(RemoteChat):
         self._headers |= {"x-api-key": options.api_key} if options.api_key else {}
         self._path = "/messages" if options.base_url.rstrip("/").endswith("/v1") else "/v1/messages"
 
+    def probe(self) -> Call:
+        """Return the call that lists the models."""
+        return Call("GET", self._path.replace("messages", "models"), self._headers)
+
     def complete(self, ask: Ask, model: str) -> Call:
         """Translate the request into the vendor's dialect; one that is in it already passes unchanged."""
         if ask.dialect is Dialect.MESSAGES:

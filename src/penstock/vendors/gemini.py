@@ -70,6 +70,10 @@ class Gemini(RemoteChat):
         key = {"x-goog-api-key": options.api_key} if options.api_key else {}
         self._headers = {"content-type": "application/json"} | key
 
+    def probe(self) -> Call:
+        """Return the call that lists the models."""
+        return Call("GET", "/models", self._headers)
+
     def complete(self, ask: Ask, model: str) -> Call:
         """Translate the request; Gemini rejects unknown fields, so no others are passed."""
         for name in UNSUPPORTED:

@@ -83,6 +83,10 @@ class OpenAICompatible(RemoteChat):
             options.limit_name != "as_sent" or options.default_max_tokens is not None or not options.developer_role
         )
 
+    def probe(self) -> Call:
+        """Return the call that lists the models."""
+        return Call("GET", "/models", self._headers)
+
     def complete(self, ask: Ask, model: str) -> Call:
         """Return the caller's own fields with the vendor's name for the model."""
         if self.options.responses:

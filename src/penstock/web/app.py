@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from penstock import __version__
 from penstock.gateway import Gateway
 from penstock.web import console, own_key
-from penstock.web.admin import accounts, audit, keys, ledger, reports
+from penstock.web.admin import accounts, audit, keys, ledger, reports, settings
 from penstock.web.api import (
     assets,
     chat_models,
@@ -70,6 +70,7 @@ PAGES = (
     ledger,
     reports,
     audit,
+    settings,
     operations,
     document,
     reference_page,

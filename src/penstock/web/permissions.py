@@ -233,6 +233,13 @@ PERMISSIONS: Final = (
             "GET /admin/v1/usage",
             "GET /admin/v1/vendors",
             "GET /admin/v1/audit",
+            "GET /admin/v1/settings",
+            "PATCH /admin/v1/settings",
+            "PUT /admin/v1/settings",
+            "POST /admin/v1/settings/vendors/{name}/test",
+            "GET /admin/v1/settings/versions",
+            "GET /admin/v1/settings/versions/{version}",
+            "POST /admin/v1/settings/versions/{version}/restore",
         ),
     ),
     Permission(

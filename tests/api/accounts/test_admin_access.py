@@ -20,6 +20,8 @@ NAMES = {
     "subject": "job_nobody",
     "person": "person_nobody",
     "account": "nobody",
+    "name": "nobody",
+    "version": "1",
 }
 
 

@@ -34,7 +34,12 @@ def test_every_route_has_one_row_and_every_row_a_route():
 def address(endpoint: str) -> tuple[str, str]:
     """A method and a path of this endpoint, with ids of nothing."""
     method, _, path = endpoint.partition(" ")
-    path = path.replace("{period}", "day").replace("{number:int}", "1").replace("{model_id:path}", "sim_text_to_video")
+    path = (
+        path.replace("{period}", "day")
+        .replace("{number:int}", "1")
+        .replace("{version}", "1")
+        .replace("{model_id:path}", "sim_text_to_video")
+    )
     return method, re.sub(r"\{[^}]+\}", "nothing_0000", path)
 
 

@@ -38,6 +38,8 @@ const ACTIONS: AuditEntry["action"][] = [
   "member.changed",
   "member.removed",
   "key_policy.set",
+  "settings.changed",
+  "settings.restored",
 ];
 
 export default function Audit() {

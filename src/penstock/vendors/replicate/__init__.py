@@ -340,6 +340,10 @@ class Replicate(GenerationDefaults):
     def _call(self, method: str, path: str, json: Any = None) -> Call:
         return Call(method, path, {"authorization": f"Bearer {self.options.api_key}"}, json, seconds=120)
 
+    def probe(self) -> Call:
+        """Return the call that reads the account."""
+        return self._call("GET", "/v1/account")
+
     def _is_own(self, url: str | None) -> bool:
         """Return whether a URL is Replicate's own, so that the key may be sent there."""
         return url is not None and url.startswith(self._base)

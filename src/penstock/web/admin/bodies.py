@@ -281,3 +281,43 @@ def unknown_models(offers: Offers, given: Mapping[str, Any]) -> Iterator[Detail]
     for number, model in enumerate(cast("list[Any]", models) if isinstance(models, list) else ()):
         if isinstance(model, str) and model not in known:
             yield Detail(f"models.{number}", unknown_name("model", model, known))
+
+
+class SettingsParts(Params):
+    """Vendors and models by name. In a change, null removes an entry."""
+
+    vendors: Mapping[str, Any] | None = Field(default=None, description="tables of vendors, each with `enabled`")
+    models: Mapping[str, Any] | None = Field(default=None, description="tables of models, each with `enabled`")
+
+
+class SettingsPatch(SettingsParts):
+    """Entries of the run-time settings to set as a whole, or to remove. All others stay."""
+
+    model_config = example(base_version=3, vendors={"acme": {"type": "openai_compatible", "api_key": "sk-…"}})
+
+    base_version: Integer | None = Field(default=None, description="the version that you have read; or use `If-Match`")
+    note: str = Field(default="", max_length=200, description="the reason, for the history")
+    dry_run: Boolean = Field(default=False, description="true: check the change, and store nothing")
+
+
+class SettingsBody(SettingsPatch):
+    """All run-time settings, such as those of an export. Entries that are left out are removed."""
+
+    model_config = example(base_version=3, vendors={}, models={})
+
+
+class RestoreBody(Params):
+    """Options for bringing back a version."""
+
+    model_config = example(base_version=4)
+
+    base_version: Integer | None = Field(default=None, description="the version that you have read; or use `If-Match`")
+    note: str = Field(default="", max_length=200, description="the reason, for the history")
+
+
+class ConnectionTestBody(Params):
+    """A vendor's table that is not stored yet. Without it, the stored vendor is tested."""
+
+    model_config = example(options={"type": "openai_compatible", "api_key": "sk-…"})
+
+    options: Mapping[str, Any] | None = Field(default=None, description="the table, as in a change")

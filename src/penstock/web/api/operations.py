@@ -53,7 +53,8 @@ async def readiness(request: Request) -> Response:
         seconds_left = contact.seconds_left if is_served else 0.0
         outage["outage"] = {"seconds": round(contact.away_seconds, 1), "seconds_left": round(seconds_left, 1)}
     status = "draining" if gateway.draining else status
-    body = {"status": status, "version": __version__, "settings": gateway.settings.fingerprint, "checks": checks}
+    body: dict[str, Any] = {"status": status, "version": __version__, "checks": checks}
+    body |= {"settings": gateway.settings.fingerprint, "settings_version": gateway.run_time.version}
     return Json(body | outage, 200 if status in ("ready", "degraded") else 503)
 
 

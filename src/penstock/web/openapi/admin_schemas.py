@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from penstock.domain.accounts import Action
 from penstock.domain.api_keys import Scope
@@ -183,3 +183,90 @@ class VendorList(Shape):
 
     object: Literal["list"]
     data: list[VendorRecord]
+
+
+class SettingsEntry(Shape):
+    """A vendor or a model of the settings."""
+
+    name: str
+    origin: Literal["file", "run_time"] = Field(description="`file`: it can be changed in the settings file only")
+    enabled: bool
+    shadowed: bool = Field(description="true: the file has an entry of this name, which is used instead")
+    options: dict[str, Any] = Field(description='its table; a secret is `{"$secret": "kept"}`')
+
+
+class SettingsProcessRecord(Shape):
+    """A server or worker, and the version that it uses."""
+
+    name: str
+    version: int
+    problem: str | None = Field(description="the reason why it does not use the newest version")
+    seen_at: Moment
+
+
+class RunTimeSettings(Shape):
+    """Vendors and models, and where they are set."""
+
+    object: Literal["run_time_settings"]
+    version: int = Field(description="the newest version; 0: nothing was changed yet")
+    vendors: list[SettingsEntry]
+    models: list[SettingsEntry]
+    processes: list[SettingsProcessRecord]
+
+
+class SettingsDifference(Shape):
+    """One changed option. Secrets are shown as `(secret)`."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    path: str
+    change: Literal["added", "changed", "removed"]
+    before: Any = None
+    after: Any = None
+
+
+class SettingsChange(Shape):
+    """A change of the run-time settings."""
+
+    object: Literal["settings_change"]
+    version: int = Field(description="the new version; of a dry run the newest")
+    dry_run: bool
+    changes: list[SettingsDifference]
+
+
+class SettingsVersionRecord(Shape):
+    """A version of the run-time settings."""
+
+    object: Literal["settings_version"]
+    version: int
+    created_at: Moment
+    actor: str
+    note: str
+    restored: int | None = Field(description="the version that this one brought back")
+
+
+class SettingsVersionDetail(SettingsVersionRecord):
+    """A version with all it holds, and what it changed of the one before."""
+
+    vendors: dict[str, Any]
+    models: dict[str, Any]
+    changes: list[SettingsDifference]
+
+
+class SettingsVersionPage(Shape):
+    """One page of a list. Send `next_cursor` as `cursor` to get the next page."""
+
+    object: Literal["list"]
+    data: list[SettingsVersionRecord]
+    has_more: bool
+    next_cursor: str | None
+
+
+class ConnectionTestResult(Shape):
+    """The result of a cheap call to a vendor."""
+
+    object: Literal["connection_test"]
+    ok: bool
+    outcome: Literal["ok", "reachable", "key_refused", "unreachable", "not_allowed", "unexpected", "inside"]
+    message: str
+    seconds: float

@@ -480,6 +480,7 @@ class Readiness(Shape):
     status: Literal["ready", "degraded", "draining", "unavailable"]
     version: str
     settings: str = Field(description="fingerprint of the settings in use")
+    settings_version: int = Field(description="version of the run-time settings in use; 0: none was made")
     checks: dict[str, str]
     outage: Outage | None = Field(default=None, description="present while the store does not answer")
 

@@ -1,0 +1,1 @@
+"""Run-time settings: vendors and models that administrators change while servers run."""
