@@ -151,7 +151,8 @@ What each role may do. The tables are drawn from the one that the server enforce
 `python tools/docs/reference_pages.py`; tests hold them equal, and ask the server about every cell.
 
 A **person** has one role in each of their [accounts](people.md). An **operator** administers the whole server: it is
-somebody with the [administrator's key](api.md#administration), or a person who signed in and is an operator. A
+somebody with the [administrator's key](api.md#administration), or a person who is an
+operator, with a key for all endpoints and models. A
 **service key** belongs to an account instead of a person; its [`endpoints`](api.md#keys) narrow what is listed here. A
 key of a person may do what the role of its person may, at most.
 

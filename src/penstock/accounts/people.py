@@ -75,7 +75,7 @@ def set_operator(connection: Connection, actor: str, text: str, now: float, *, i
 
 
 def deactivate(connection: Connection, actor: str, text: str, now: float) -> Person:
-    """End a person's roles and keys, and refuse further sign-ins."""
+    """End a person's roles and keys, and refuse new roles."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     person = get_person(connection, text)
     for membership in people_rows.memberships_of(connection, person.id):
@@ -89,7 +89,7 @@ def deactivate(connection: Connection, actor: str, text: str, now: float) -> Per
 
 
 def activate(connection: Connection, actor: str, text: str, now: float) -> Person:
-    """Let a deactivated person sign in again. Roles have to be given again."""
+    """Let a deactivated person have roles again, which have to be given again."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     person = get_person(connection, text)
     if person.deactivated_at is None:

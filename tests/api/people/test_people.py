@@ -151,6 +151,21 @@ async def test_an_operator_keeps_the_directory(start):
     assert found[-5:] == ["member.added", "member.removed", "member.removed", "person.deactivated", "person.activated"]
 
 
+async def test_the_key_of_an_operator_administers_until_it_is_narrowed_or_the_person_is_none(start):
+    server = await start(WITH_ADMIN)
+    ada = await be(server, "ada@example.org", PersonRole.VIEWER)
+    refused(await ada.get("/admin/v1/people"), 403, "scope_not_allowed")
+    async with client_of(server.url, ADMIN_KEY) as admin:
+        await admin.patch("/admin/v1/people/ada@example.org", json={"operator": True})
+        made = await ada.post("/admin/v1/accounts", json={"name": "weaver"})
+        assert made.status_code == 201
+        [entry] = (await ada.get("/admin/v1/audit", params={"account": "weaver"})).json()["data"]
+        assert entry["actor"].startswith("person_")
+        refused(await ada.post(KEYS, json={}), 403, "role_not_allowed")  # inside the account, the role counts
+        await admin.patch("/admin/v1/people/ada@example.org", json={"operator": False})
+    refused(await ada.get("/admin/v1/people"), 403, "scope_not_allowed")
+
+
 async def test_changes_at_the_same_time_all_hold(start):
     server = await start(WITH_ADMIN)
     ada = await be(server, "ada@example.org", PersonRole.OWNER)

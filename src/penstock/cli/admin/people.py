@@ -49,7 +49,7 @@ def list_people(
 
 @app.command()
 def add(
-    email: Annotated[str, typer.Argument(metavar="EMAIL", help="The address by which the person signs in.")],
+    email: Annotated[str, typer.Argument(metavar="EMAIL", help="The address by which the person is known.")],
     *,
     account: Annotated[
         str | None, typer.Option(metavar="NAME", help="An account for the person, created if new.")
@@ -142,7 +142,7 @@ def operator(
 def deactivate(
     person: PersonText, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None
 ) -> None:
-    """End all roles and keys of a person, who cannot sign in any more. Servers follow within a second."""
+    """End all roles and keys of a person. Servers follow within a second."""
     from penstock.accounts import people
 
     with expected_errors(), change_store(load_settings(data, config)) as connection:
@@ -155,7 +155,7 @@ def deactivate(
 def activate(
     person: PersonText, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None
 ) -> None:
-    """Let a deactivated person sign in again. Give the roles again."""
+    """Let a deactivated person have roles again. Give the roles again."""
     from penstock.accounts import people
 
     with expected_errors(), change_store(load_settings(data, config)) as connection:

@@ -16,7 +16,7 @@ class InviteBody(Params):
 
     model_config = example(email="ada@example.org", role="member")
 
-    email: Email = Field(description="the address by which the person signs in")
+    email: Email = Field(description="the address by which the person is known")
     name: Label | None = Field(default=None, description="the person's name, if the person is new here")
     role: PersonRole = Field(description="the role in the account")
 
@@ -34,7 +34,7 @@ class PersonBody(Params):
 
     model_config = example(email="ada@example.org", name="Ada")
 
-    email: Email = Field(description="the address by which the person signs in")
+    email: Email = Field(description="the address by which the person is known")
     name: Label | None = Field(default=None, description="the person's name")
     operator: Boolean = Field(default=False, description="true: the person administers the whole server")
 
@@ -46,7 +46,8 @@ class PersonPatch(Params):
 
     operator: Boolean | None = Field(default=None, description="true: the person administers the whole server")
     active: Boolean | None = Field(
-        default=None, description="false: the person's roles and keys end, and no sign-in works; true: it works again"
+        default=None,
+        description="false: the person's roles and keys end, and no new ones are given; true: they can be given again",
     )
 
 
