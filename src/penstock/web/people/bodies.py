@@ -47,7 +47,7 @@ class PersonPatch(Params):
     operator: Boolean | None = Field(default=None, description="true: the person administers the whole server")
     active: Boolean | None = Field(
         default=None,
-        description="false: the person's roles and keys end, and no new ones are given; true: they can be given again",
+        description="false: the person's roles and keys end; true: they can be given again",
     )
 
 
