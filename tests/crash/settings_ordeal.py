@@ -262,6 +262,7 @@ def run(gateways: int, workers: int, changes: int, seed: int) -> Report:
     finally:
         server.remove()
         vendor.shutdown()
+        vendor.server_close()
 
 
 def describe(report: Report) -> dict[str, Any]:

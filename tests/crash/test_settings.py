@@ -12,6 +12,7 @@ def check(changes: int) -> None:
     assert found["changes"] == changes
 
 
+@pytest.mark.long
 def test_some_changes_under_load():
     check(6)
 
