@@ -12,12 +12,13 @@ PenstockError
 │                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
 │                   UploadNotFound; for administrators
 │                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound, PersonNotFound,
-│                   SettingNotFound
+│                   SettingNotFound, PriceNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
 ├── IdempotencyInProgress 409, JobNotFinished 409, TooManyWebhooks 409, WebhookDisabled 409
 ├── JobNotShareable 409, TooManyShares 409, PipelineNotFinished 409, TooManyTemplates 409
 ├── AccountExists 409, AccountClosed 409, KeyNotRotatable 409, EntryConflict 409, PersonExists 409,
-│   KeyPolicyExceeded 409, SettingsConflict 409, SettingFromFile 409
+│   KeyPolicyExceeded 409, SettingsConflict 409, SettingFromFile 409, PricesChanged 409,
+│   TooManyPrices 409
 ├── Gone 410 (job_expired) ── JobDeleted, AssetExpired, UploadExpired
 ├── TusVersionNotSupported 412, UploadOffsetConflict 409, UploadLocked 423
 ├── BodyTooLarge 413, UnsupportedMediaType 415, RangeNotSatisfiable 416
@@ -305,6 +306,12 @@ class SettingNotFound(NotFound):
     """There is no such vendor, model or version among the run-time settings."""
 
 
+class PriceNotFound(NotFound):
+    """There is no such price."""
+
+    suggestion = "`penstock prices list` and GET /admin/v1/prices list them."
+
+
 class EntryNotFound(NotFound):
     """The ledger knows nothing of this job or completion."""
 
@@ -439,6 +446,22 @@ class SettingFromFile(PenstockError):
 
     status = 409
     type = "conflict_error"
+
+
+class PricesChanged(PenstockError):
+    """The prices were changed since you saw them."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = "Nothing was written. Look at the differences again."
+
+
+class TooManyPrices(PenstockError):
+    """The store has as many prices as it may have."""
+
+    status = 409
+    type = "conflict_error"
+    suggestion = "Write lasting prices in the settings file."
 
 
 class EntryConflict(PenstockError):

@@ -54,6 +54,9 @@ from penstock.jobs.runner import Runner
 from penstock.observability import logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.offers.offer import Offers
+from penstock.offers.price_places import ORIGINS, count_unpriced
+from penstock.offers.price_proposal import count_drift
+from penstock.offers.price_watch import PriceWatch
 from penstock.ports import Ports
 from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
@@ -145,6 +148,7 @@ class Gateway:
     contact: StoreContact
     sound_meter: SoundMeter
     keyring: Keyring
+    prices: PriceWatch
     dispatch: Dispatch
     upkeep: Upkeep
     delivery: DeliveryWorker
@@ -209,11 +213,16 @@ class Gateway:
         self._resources.push_async_callback(self.news.stop)
         self.vault = Vault(self.database, self._master_keys, self.clock)
         await self.vault.check()
+        self.prices = PriceWatch(self.database, self._use_prices)
         await self._open_run_time()
+        await self.prices.learn()
         await self._assemble()
         self._is_assembled = True
         self.run_time.start()
         self._resources.push_async_callback(self.run_time.stop)
+        self.prices.start()
+        self._resources.push_async_callback(self.prices.stop)
+        self._watch_prices()
         self._resources.push_async_callback(self._learning.stop)
         await self._learn()
         await self._remember()
@@ -251,7 +260,7 @@ class Gateway:
 
     async def _use(self, settings: Settings) -> None:
         """Use new settings for all new work; log those that need a restart."""
-        offers = build_offers(settings, self.offers, self.clocks)
+        offers = build_offers(settings, self.offers, self.clocks, self.prices.rows)
         guardrails = _make_guardrails(settings, offers)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
@@ -316,7 +325,7 @@ class Gateway:
             self.admission,
             self.clock,
         )
-        self.delivery = DeliveryWorker(self.database, self._open_fetcher, self.scribe, self.clock, self.steady)
+        self.delivery = DeliveryWorker(self.database, self.open_fetcher, self.scribe, self.clock, self.steady)
         self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
         open_http_client = partial(self.ports.open_http_client, lambda: self.settings.fetch.allow_networks)
         self.exchange = exchange = Exchange(self.assets.get_file, open_http_client, self._link_for_vendor)
@@ -390,7 +399,7 @@ class Gateway:
     def _open_inputs(self, pool: ProcessPool) -> None:
         most = lambda: self.settings.server.max_uploads  # noqa: E731  as short as the others
         quota = lambda: self._rules.storage_quota  # noqa: E731
-        self.inputs = Inputs(self.database, self.assets, pool, self._open_fetcher, most, self.clock, quota)
+        self.inputs = Inputs(self.database, self.assets, pool, self.open_fetcher, most, self.clock, quota)
         folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
         retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
         trust = lambda: self.settings.provenance.trust or ""  # noqa: E731
@@ -504,14 +513,24 @@ class Gateway:
     async def _ask_for_schemas(self) -> None:
         wanted = schemas_wanted(self.settings)
         if await learn_schemas(self.exchange, self.offers.vendors, wanted, self.settings.data):
-            self.offers = build_offers(self.settings, self.offers, self.clocks)
+            self._use_prices()
+
+    def _use_prices(self) -> None:
+        """Build the offers again: with the prices of the store, and with the schemas that are known now."""
+        self.offers = build_offers(self.settings, self.offers, self.clocks, self.prices.rows)
+
+    def _watch_prices(self) -> None:
+        metrics.UNPRICED_MODELS.set_function(lambda: count_unpriced(self.offers, self.clock()))
+        for origin in ORIGINS:
+            drift = partial(count_drift, origin=origin)
+            metrics.PRICE_DRIFT.labels(origin).set_function(lambda count=drift: count(self.offers, self.clock()))
 
     async def _remember(self) -> None:
         found = await self.database.read(job_rows.recent_durations, list(self.offers.by_model), REMEMBERED)
         for model, durations in found.items():
             self.history.replace(model, durations)
 
-    async def _open_fetcher(self) -> "SafeFetcher":
+    async def open_fetcher(self) -> "SafeFetcher":
         """Return the fetcher of the current settings; it is opened at first use, as it would slow down every start."""
         async with self._opening:
             if self._fetcher is not None:
@@ -522,7 +541,7 @@ class Gateway:
 
     async def check_webhook(self, url: str) -> str:
         """Return the normalised URL of a webhook; raise `UrlNotAllowed`."""
-        return await (await self._open_fetcher()).check(url)
+        return await (await self.open_fetcher()).check(url)
 
     def _body_bounds(self) -> Bounds:
         server = self.settings.server

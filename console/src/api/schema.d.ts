@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "price.set" | "price.removed" | "settings.changed" | "settings.restored";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -376,6 +376,42 @@ export interface components {
             message: string;
             /** Seconds */
             seconds: number;
+         * ComingPrice
+         * @description A price to come.
+         */
+        ComingPrice: {
+            /**
+             * Price
+             * @description as the settings write it; null: not known
+             */
+            price: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Origin
+             * @description file: the settings declare it; row: a price of the store; vendor: the vendor's own file
+             */
+            origin: ("file" | "row" | "vendor") | null;
+            /**
+             * Since
+             * @description null: it always was
+             */
+            since: string | null;
+            /**
+             * Until
+             * @description null: it never ends
+             */
+            until: string | null;
+            /**
+             * Row
+             * @description the id of the price in the store
+             */
+            row: number | null;
+            /**
+             * From
+             * Format: date-time
+             */
+            from: string;
         };
         /**
          * Cost
@@ -2012,6 +2048,210 @@ export interface components {
             retry: string;
         };
         /**
+         * PlacePrice
+         * @description The price of a model at a vendor.
+         */
+        PlacePrice: {
+            /**
+             * Price
+             * @description as the settings write it; null: not known
+             */
+            price: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Origin
+             * @description file: the settings declare it; row: a price of the store; vendor: the vendor's own file
+             */
+            origin: ("file" | "row" | "vendor") | null;
+            /**
+             * Since
+             * @description null: it always was
+             */
+            since: string | null;
+            /**
+             * Until
+             * @description null: it never ends
+             */
+            until: string | null;
+            /**
+             * Row
+             * @description the id of the price in the store
+             */
+            row: number | null;
+            /**
+             * Object
+             * @constant
+             */
+            object: "price";
+            /** Model */
+            model: string;
+            /** Kind */
+            kind: string;
+            /** Vendor */
+            vendor: string;
+            /**
+             * Provider
+             * @description the vendor's name in price lists, by the host of its address
+             */
+            provider: string | null;
+            /** Coming */
+            coming: components["schemas"]["ComingPrice"][];
+        };
+        /**
+         * PriceBook
+         * @description All prices.
+         */
+        PriceBook: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "price_book";
+            /**
+             * Version
+             * @description every change raises it
+             */
+            version: number;
+            /** Prices */
+            prices: components["schemas"]["PlacePrice"][];
+            /**
+             * Rows
+             * @description the newest prices of the store, at most 500
+             */
+            rows: components["schemas"]["PriceRowShape"][];
+        };
+        /**
+         * PriceFinding
+         * @description One price of a list, or the reason that there is none.
+         */
+        PriceFinding: {
+            /** Model */
+            model: string;
+            /** Vendor */
+            vendor: string;
+            /**
+             * Verdict
+             * @enum {string}
+             */
+            verdict: "new" | "changed" | "same" | "declared" | "ambiguous" | "unusable" | "unlisted" | "unmapped";
+            /** Why */
+            why: string;
+            /**
+             * Entry
+             * @description the entry of the list
+             */
+            entry: string;
+            /** From */
+            from: string | null;
+            /** Until */
+            until: string | null;
+            /**
+             * Origin
+             * @description of the old price
+             */
+            origin: ("file" | "row" | "vendor") | null;
+            /** Old */
+            old: {
+                [key: string]: unknown;
+            } | null;
+            /** New */
+            new: {
+                [key: string]: unknown;
+            } | null;
+            /** Parts */
+            parts: components["schemas"]["PricePart"][];
+            /**
+             * Left Out
+             * @description costs of the list for which a price has no place here
+             */
+            left_out: string[];
+            /** Source */
+            source: string;
+        };
+        /**
+         * PricePart
+         * @description The change of one part of a price, in decimal strings of USD.
+         */
+        PricePart: {
+            /** Name */
+            name: string;
+            /** Old */
+            old: string | null;
+            /** New */
+            new: string | null;
+            /** Percent */
+            percent: number | null;
+        };
+        /**
+         * PricePreview
+         * @description The differences between a list and the prices in force.
+         */
+        PricePreview: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "price_preview";
+            /**
+             * Version
+             * @description send it with the prices that you write
+             */
+            version: number;
+            /**
+             * Form
+             * @enum {string}
+             */
+            form: "litellm" | "openrouter" | "penstock";
+            /** Source */
+            source: string;
+            /** Findings */
+            findings: components["schemas"]["PriceFinding"][];
+        };
+        /**
+         * PriceRowShape
+         * @description A dated price of the store.
+         */
+        PriceRowShape: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "price_row";
+            /** Id */
+            id: number;
+            /** Model */
+            model: string;
+            /** Vendor */
+            vendor: string;
+            /**
+             * From
+             * Format: date-time
+             */
+            from: string;
+            /** Until */
+            until: string | null;
+            /**
+             * Status
+             * @description in_force: unless the settings declare another
+             * @enum {string}
+             */
+            status: "in_force" | "coming" | "ended";
+            /** Price */
+            price: {
+                [key: string]: unknown;
+            };
+            /** Source */
+            source: string;
+            /** Actor */
+            actor: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+        };
+        /**
          * PriceShape
          * @description Decimal strings of USD.
          */
@@ -2066,6 +2306,39 @@ export interface components {
              * @description null: not known
              */
             price: components["schemas"]["PriceShape"] | components["schemas"]["TokenPriceShape"] | null;
+        };
+        /**
+         * PriceTermShape
+         * @description A price, its origin and its period.
+         */
+        PriceTermShape: {
+            /**
+             * Price
+             * @description as the settings write it; null: not known
+             */
+            price: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Origin
+             * @description file: the settings declare it; row: a price of the store; vendor: the vendor's own file
+             */
+            origin: ("file" | "row" | "vendor") | null;
+            /**
+             * Since
+             * @description null: it always was
+             */
+            since: string | null;
+            /**
+             * Until
+             * @description null: it never ends
+             */
+            until: string | null;
+            /**
+             * Row
+             * @description the id of the price in the store
+             */
+            row: number | null;
         };
         /**
          * ProblemShape
@@ -4059,6 +4332,115 @@ export interface components {
              * @default null
              */
             events: (components["schemas"]["PipelineEventType"] | components["schemas"]["EventType"])[] | null;
+        };
+        /**
+         * PricePreviewBody
+         * @description A list to compare with the prices here: its place, or its text.
+         * @example {
+         *       "from": "shipped"
+         *     }
+         */
+        PricePreviewBody: {
+            /**
+             * From
+             * @description `shipped`, or the URL of a list in LiteLLM's, OpenRouter's or our own form
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Text
+             * @description the text of a list, in place of `from`
+             * @default null
+             */
+            text: string | null;
+            /**
+             * Effective
+             * @description when the prices begin, unless the list says later
+             * @default null
+             */
+            effective: string | null;
+            /**
+             * Providers
+             * @description by vendor: the provider whose entries are its prices
+             * @default null
+             */
+            providers: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Entries
+             * @description by `vendor/model`: the entry of the list
+             * @default null
+             */
+            entries: {
+                [key: string]: string;
+            } | null;
+        };
+        /**
+         * PriceWish
+         * @description A price that is to be in force at a vendor.
+         */
+        PriceWish: {
+            /**
+             * Model
+             * @description the id of the model here
+             */
+            model: string;
+            /**
+             * Vendor
+             * @description the name of the vendor here
+             */
+            vendor: string;
+            /**
+             * From
+             * @description when it begins; default: now
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Until
+             * @description when it ends; default: never
+             * @default null
+             */
+            until: string | null;
+            /**
+             * Price
+             * @description the price, as the settings write it
+             */
+            price: {
+                [key: string]: unknown;
+            };
+            /**
+             * Source
+             * @description where the price was found
+             * @default
+             */
+            source: string;
+        };
+        /**
+         * PricesBody
+         * @description Prices to write, as a preview proposed them.
+         * @example {
+         *       "prices": [
+         *         {
+         *           "model": "vendorb_video_31",
+         *           "price": {
+         *             "per_second": "0.40"
+         *           },
+         *           "vendor": "veo"
+         *         }
+         *       ],
+         *       "version": 0
+         *     }
+         */
+        PricesBody: {
+            /**
+             * Version
+             * @description the `version` of the prices that you saw
+             */
+            version: number;
+            /** Prices */
+            prices: components["schemas"]["PriceWish"][];
         };
         /**
          * ReasonBody

@@ -11,7 +11,7 @@ from typer.core import TyperGroup
 
 from penstock import __version__
 from penstock.cli import models
-from penstock.cli.admin import account, config, key, ledger, people, secrets
+from penstock.cli.admin import account, config, key, ledger, people, prices, secrets
 from penstock.cli.admin.audit import audit
 from penstock.cli.admin.usage import usage
 from penstock.cli.doctor import doctor
@@ -72,6 +72,7 @@ app.add_typer(account.app, name="account")
 app.add_typer(people.app, name="people")
 app.command()(audit)
 app.add_typer(models.app, name="models")
+app.add_typer(prices.app, name="prices")
 app.command()(usage)
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(config.app, name="config")

@@ -63,6 +63,8 @@ class Action(StrEnum):
     KEY_POLICY_SET = "key_policy.set"
     SETTINGS_CHANGED = "settings.changed"
     SETTINGS_RESTORED = "settings.restored"
+    PRICE_SET = "price.set"
+    PRICE_REMOVED = "price.removed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,8 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
+from operator import attrgetter
 from typing import Annotated, Any, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -280,6 +282,14 @@ class TokenPrice(BaseModel):
         return cached * (self.cached - plain) + written
 
 
+def write_price(price: Price | TokenPrice) -> dict[str, Any]:
+    """Return a price as the settings write it, without the parts that are absent."""
+    if isinstance(price, Price):
+        return price.formula()
+    parts = price.model_dump(exclude_defaults=True) or {"input_per_million": 0}
+    return {name: format_usd(amount) for name, amount in parts.items()}
+
+
 FREE = Price()
 FREE_TOKENS = TokenPrice()
 
@@ -289,15 +299,37 @@ FREE_TOKENS = TokenPrice()
 P = TypeVar("P", Price, TokenPrice)
 
 
+class PriceOrigin(IntEnum):
+    """The place that a price comes from; of two prices, that of the greater origin applies."""
+
+    VENDOR = 1  # the vendor's own file
+    ROW = 2  # a row of the store
+    MODEL = 3  # the settings: `price` of the model
+    ENTRY = 4  # the settings: an entry of `[[prices]]`
+
+    @property
+    def is_file(self) -> bool:
+        """Return whether the settings declare the price."""
+        return self >= PriceOrigin.MODEL
+
+
 @dataclass(frozen=True, slots=True)
 class Term(Generic[P]):
-    """A price of the settings, in force from `since` on and before `until`."""
+    """A price with its origin, in force from `since` on and before `until`."""
 
     price: P
     since: float = -math.inf
     until: float = math.inf
     of_vendor: bool = False
     """True for a price of one vendor, which overrides those for all."""
+    origin: PriceOrigin = PriceOrigin.ENTRY
+    row: int = 0
+    """The id of its row; 0 if it has none."""
+
+    @property
+    def rank(self) -> tuple[int, bool, float, int]:
+        """Return the rank: of the terms in force, the greatest applies."""
+        return self.origin, self.of_vendor, self.since, self.row
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,12 +363,17 @@ class PriceSchedule(Generic[P]):
 
 def make_schedule(terms: Sequence[Term[P]], otherwise: P | None) -> PriceSchedule[P]:
     """Return a schedule with the most specific, then latest term at each moment; `otherwise` where none is in force."""
-    ranked = sorted(terms, key=lambda term: (term.of_vendor, term.since), reverse=True)
 
     def find(moment: float) -> P | None:
-        return next((term.price for term in ranked if term.since <= moment < term.until), otherwise)
+        term = find_term(terms, moment)
+        return otherwise if term is None else term.price
 
     return _schedule({moment for term in terms for moment in (term.since, term.until)}, find)
+
+
+def find_term(terms: Iterable[Term[P]], moment: float) -> Term[P] | None:
+    """Return the term that applies at a moment; None if none is in force."""
+    return max((term for term in terms if term.since <= moment < term.until), key=attrgetter("rank"), default=None)
 
 
 def combine(
@@ -435,3 +472,35 @@ def token_ceiling(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:
         per_million_characters=most.per_million_characters,
         per_minute=most.per_minute,
     )
+
+
+# -- prices as rows of the store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatedPrice:
+    """A price of one model at one vendor, for a period."""
+
+    model: str
+    vendor: str
+    """The name of the vendor's table in the settings."""
+    since: float
+    until: float | None
+    price: Price | TokenPrice
+    source: str
+    """The list that it was taken from, for people."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceRow(DatedPrice):
+    """A dated price in the store. Rows are only added: a later row may end an earlier one, never change it."""
+
+    id: int
+    actor: str
+    created_at: float
+    ended_at: float | None
+    """The time from which a removal ends it; `until` is then no later."""
+
+    def is_void(self) -> bool:
+        """Return whether it never is in force, because it was removed before it began."""
+        return self.until is not None and self.until <= self.since

@@ -239,6 +239,9 @@ class Intake:
             self._backlog.add(submission.key.account_id, len(accepted))
             for model, number in Counter(job.model for job in accepted).items():
                 metrics.JOBS_ACCEPTED.count(model, number=number)
+            for job in accepted:
+                if not any((job.prices or {}).values()):
+                    metrics.UNPRICED_REQUESTS.count(job.model)
         return receipt
 
     async def _write(self, submission: SubmittedRequest, accepted: Sequence[Job], pipeline: Pipeline | None) -> Receipt:

@@ -181,6 +181,18 @@ CHAT_CLAIMS_CUT = Counter(
 BUDGET_REFUSALS = Counter(
     "penstock_budget_refusals", "Requests refused for lack of budget, by whose it is.", ["of"], registry=REGISTRY
 )
+UNPRICED_MODELS = Gauge(
+    "penstock_unpriced_models", "Models on offer whose price at some vendor is not known.", registry=REGISTRY
+)
+UNPRICED_REQUESTS = PlainCounter(
+    "penstock_unpriced_requests", "Jobs accepted and chat requests answered whose cost is not known.", ["model"]
+)
+PRICE_DRIFT = Gauge(
+    "penstock_price_drift",
+    "Prices in force that are not those of the list that comes with Penstock; `origin` is file, row or vendor.",
+    ["origin"],
+    registry=REGISTRY,
+)
 JOURNAL_RECOVERED = Counter(
     "penstock_journal_recovered", "Chat requests charged from the journals of processes that died.", registry=REGISTRY
 )
@@ -283,6 +295,8 @@ def count_completions(records: Iterable[Completion]) -> None:
         counts = (1, usage.prompt, usage.completion, usage.cached, usage.cache_writes, usage.reasoning)
         for place, number in enumerate(counts):
             found[place] += number
+        if record.cost is None:
+            UNPRICED_REQUESTS.count(record.model)
     for (model, vendor, outcome), (requests, *tokens) in sums.items():
         CHAT_COMPLETIONS.labels(model, vendor, outcome).inc(requests)
         for kind, number in zip(("prompt", "completion", "cached", "cache_write", "reasoning"), tokens, strict=True):

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeGuard
+from typing import Any, Final, TypeAlias, TypeGuard
 
 from pydantic import ValidationError
 
@@ -12,7 +12,7 @@ from penstock.catalog.declared import KINDS, declare, schema_of_bindings
 from penstock.catalog.model import GenerationModel, Recipe
 from penstock.catalog.schema_params import ANYTHING, FILE
 from penstock.clocks import CLOCKS, Clocks
-from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceSchedule, TokenPrice
+from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceRow, PriceSchedule, Term, TokenPrice, make_schedule
 from penstock.offers.offer import ChatOffer, Offer, Offers, TextKind, credential_id
 from penstock.offers.route import Route
 from penstock.settings.prices import PriceList, Sold, misfit
@@ -34,11 +34,17 @@ NOT_INSTALLED: Final = "they are not installed"
 INSTALL_ENGINES: Final = "Install a Penstock that has them, or route its models to another vendor."
 USES: Final[Mapping[TextKind, type]] = {"embedding": Embedder, "speech": Speaker, "transcription": Transcriber}
 """Kinds of models that chat vendors may run besides those of chat, with the methods that it takes."""
+Terms: TypeAlias = tuple[Term[Price], ...]
 OF_DECLARED: Final = ("params", "file", "output", "preview", "workflow", "bind")
 
 
-def build_offers(settings: Settings, former: Offers | None, clocks: Clocks = CLOCKS) -> Offers:
-    """Build vendors and models from the settings; keep each vendor whose options have not changed."""
+def build_offers(
+    settings: Settings, former: Offers | None, clocks: Clocks = CLOCKS, rows: Sequence[PriceRow] = ()
+) -> Offers:
+    """Build vendors and models from the settings; keep each vendor whose options have not changed.
+
+    Prices of `rows` count where the settings declare none.
+    """
     old: dict[str, Vendor] = {**former.vendors, **former.chat_vendors} if former else {}
     every, problems = _build_vendors(settings, old, clocks)
     problems += _find_absent_routes(settings)
@@ -46,7 +52,7 @@ def build_offers(settings: Settings, former: Offers | None, clocks: Clocks = CLO
     chat_vendors = {name: vendor for name, vendor in every.items() if is_chat(vendor)}
     own = {served.model.id: served.model for vendor in vendors.values() for served in vendor.models}
     known = own | known_models()
-    entries, book = _list_entries(settings, every), PriceList(settings.prices, settings.source)
+    entries, book = _list_entries(settings, every), PriceList(settings.prices, settings.source, rows)
     by_model: dict[str, Offer] = {}
     chat: dict[str, ChatOffer] = {}
     for index, entry in enumerate(entries):
@@ -220,7 +226,7 @@ def _sold(entry: ModelEntry, chat_vendors: Mapping[str, ChatVendor], known: Mapp
     model = known.get(entry.id)
     text_kind = _find_text_kind(entry, chat_vendors, known)
     kind = text_kind or (entry.kind or "" if model is None else model.kind)
-    return Sold(kind, {route.vendor for route in entry.routes})
+    return Sold(entry.id, kind, {route.vendor for route in entry.routes})
 
 
 def _build_chat_offer(
@@ -234,10 +240,11 @@ def _build_chat_offer(
             raise SettingsError([Problem(where, what, "Route it to a vendor such as `openai_compatible`.")])
     own = _own_price(entry, index, kind, settings, TokenPrice)
     able = {name: vendor for name, vendor in vendors.items() if is_chat(vendor) and name in _named(entry)}
-    asked = {name: vendor.price for name, vendor in able.items()}
-    prices = {name: book.schedule(entry.id, name, own or price, TokenPrice) for name, price in asked.items()}
+    sold = Sold(entry.id, kind)
+    terms = {name: book.terms(sold, name, own, vendor.price, TokenPrice) for name, vendor in able.items()}
+    prices = {name: make_schedule(each, None) for name, each in terms.items()}
     known = [able[route.vendor].about.get(route.model) for route in entry.routes if route.vendor in able]
-    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None), kind)
+    return ChatOffer(entry.id, _routes(entry), prices, next(filter(None, known), None), kind, terms)
 
 
 def _runs(vendor: Vendor, kind: TextKind) -> bool:
@@ -279,7 +286,7 @@ class _Builder:
         entry = self.entry
         if name := next((name for name in OF_DECLARED if getattr(entry, name) is not None), None):
             raise self._problem(name, f"`{entry.id}` is known already and takes no `{name}`", "Leave it out.")
-        routes, prices, reads_objects = list[Route](), dict[str, PriceSchedule[Price]](), True
+        routes, terms, reads_objects = list[Route](), dict[str, Terms](), True
         for route in entry.routes:
             vendor = self.vendors.get(route.vendor)
             if vendor is None:
@@ -290,9 +297,9 @@ class _Builder:
                 raise self._problem("id", what, "Route it to a vendor that can: see `penstock models show`.")
             name = served.name or route.model if route.model == entry.id else route.model
             routes.append(Route(route.vendor, name, route.weight, route.order))
-            prices[route.vendor] = self._schedule(model, route.vendor, price or served.price)
+            terms[route.vendor] = self._terms(model, route.vendor, price, served.price)
             reads_objects = reads_objects and vendor.reads_objects
-        return Offer(model, routes, prices, reads_objects)
+        return Offer(model, routes, _make_schedules(terms, model), reads_objects, terms)
 
     def _declared(self, price: Price | None) -> Offer | None:
         """Build the offer of a model that only the settings declare."""
@@ -311,8 +318,8 @@ class _Builder:
         recipe = Recipe(entry.kind, file, entry.output, entry.preview, entry.workflow, entry.bind)
         try:
             model = declare(entry.id, entry.title, schema, recipe)
-            prices = {route.vendor: self._schedule(model, route.vendor, price) for route in entry.routes}
-            return Offer(model, _routes(entry), prices)
+            terms = {route.vendor: self._terms(model, route.vendor, price, None) for route in entry.routes}
+            return Offer(model, _routes(entry), _make_schedules(terms, model), terms=terms)
         except ValueError as error:
             if entry.params == VENDORS_OWN:  # the vendor's mistake: all other models are served
                 fields = {"model": entry.id}
@@ -321,10 +328,8 @@ class _Builder:
             remedy = 'Correct it, or write `params = "vendor"` to take the vendor\'s own.'
             raise self._problem("params", f"is not a JSON Schema of params: {error}", remedy) from None
 
-    def _schedule(self, model: GenerationModel, vendor: str, price: Price | None) -> PriceSchedule[Price]:
-        """Return the price over time, with the bounds of the model's params."""
-        schedule = self.book.schedule(model.id, vendor, price, Price)
-        return replace(schedule, prices=tuple(each and _bound(each, model) for each in schedule.prices))
+    def _terms(self, model: GenerationModel, vendor: str, own: Price | None, usual: Price | None) -> Terms:
+        return self.book.terms(Sold(model.id, model.kind), vendor, own, usual, Price)
 
     def _schema(self, vendor: str, model: str) -> Mapping[str, Any] | None:
         if self.entry.params is None:
@@ -339,6 +344,15 @@ class _Builder:
 
 def _declares(vendor: Vendor) -> bool:
     return _is_generation(vendor) and vendor.declares
+
+
+def _make_schedules(terms: Mapping[str, Terms], model: GenerationModel) -> dict[str, PriceSchedule[Price]]:
+    """Return each vendor's price over time, with the bounds of the model's params."""
+    schedules = {vendor: make_schedule(each, None) for vendor, each in terms.items()}
+    return {
+        vendor: replace(schedule, prices=tuple(each and _bound(each, model) for each in schedule.prices))
+        for vendor, schedule in schedules.items()
+    }
 
 
 def _bound(price: Price, model: GenerationModel) -> Price:

@@ -12,6 +12,7 @@ from penstock.domain.jobs import Attempt
 from penstock.domain.prices import (
     Price,
     PriceSchedule,
+    Term,
     TokenPrice,
     combine,
     dearest,
@@ -59,6 +60,8 @@ class Offer:
     prices: Mapping[str, PriceSchedule[Price]]
     """By vendor that may run it."""
     reads_objects: bool = False
+    terms: Mapping[str, Sequence[Term[Price]]] = field(default_factory=dict[str, Sequence[Term[Price]]])
+    """By vendor: the prices in `prices` with their origins, without the bounds of the params."""
 
     @property
     def id(self) -> str:
@@ -129,6 +132,8 @@ class ChatOffer:
     """By vendor that may answer."""
     about: AboutModel | None = None
     kind: TextKind = "chat"
+    terms: Mapping[str, Sequence[Term[TokenPrice]]] = field(default_factory=dict[str, Sequence[Term[TokenPrice]]])
+    """By vendor: the prices in `prices` with their origins."""
     ceilings: PriceSchedule[TokenPrice] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -158,6 +163,10 @@ class ChatOffer:
     def ceiling_price(self, now: float) -> TokenPrice | None:
         """Return the price that no vendor exceeds; None if one vendor's price is unknown."""
         return self.ceilings.at(now)
+
+    def is_priced(self, now: float) -> bool:
+        """Return whether every vendor's price is known."""
+        return self.ceilings.at(now) is not None
 
     def price_at(self, now: float) -> TokenPrice | None:
         """Return the price shown to callers: each part at the dearest vendor's; None if one is unknown."""

@@ -9,7 +9,7 @@ from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationInfo, field_validator
 
-from penstock.domain.prices import P, Price, PriceSchedule, Term, TokenPrice, make_schedule
+from penstock.domain.prices import P, Price, PriceOrigin, PriceRow, Term, TokenPrice
 from penstock.settings.problems import Problem, Source, nearest, reject
 
 _RFC_3339 = re.compile(
@@ -82,32 +82,42 @@ class PriceEntry(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Sold:
-    """A model with a price: its kind and its vendors."""
+    """A model with a price: its id, its kind and its vendors."""
 
+    id: str
     kind: str
-    vendors: Collection[str]
+    vendors: Collection[str] = ()
+
+
+def _or(usual: float, moment: float | None) -> float:
+    return usual if moment is None else moment
 
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """All entries of `[[prices]]`."""
+    """All entries of `[[prices]]`, and the rows of the store, which count where the settings declare no price."""
 
     entries: Sequence[PriceEntry]
     source: Source
+    rows: Sequence[PriceRow] = ()
 
-    def schedule(self, model: str, vendor: str, otherwise: P | None, form: type[P]) -> PriceSchedule[P]:
-        """Return a vendor's prices for a model: those for both, else those for the model, else `otherwise`."""
-        terms = [
-            Term(
-                entry.price,
-                -math.inf if entry.since is None else entry.since,
-                math.inf if entry.until is None else entry.until,
-                of_vendor=entry.vendor is not None,
-            )
+    def terms(self, model: Sold, vendor: str, own: P | None, usual: P | None, form: type[P]) -> tuple[Term[P], ...]:
+        """Return the terms of a vendor's price for a model: the settings', those of rows, and the vendor's `usual`."""
+        found = [
+            Term(entry.price, _or(-math.inf, entry.since), _or(math.inf, entry.until), entry.vendor is not None)
             for entry in self.entries
-            if entry.model == model and entry.vendor in (None, vendor) and isinstance(entry.price, form)
+            if entry.model == model.id and entry.vendor in (None, vendor) and isinstance(entry.price, form)
         ]
-        return make_schedule(terms, otherwise)
+        found += [
+            Term(row.price, row.since, _or(math.inf, row.until), of_vendor=True, origin=PriceOrigin.ROW, row=row.id)
+            for row in self.rows
+            if (row.model, row.vendor) == (model.id, vendor)
+            and isinstance(row.price, form)
+            and misfit(row.price, model.kind) is None
+        ]
+        found += [] if own is None else [Term(own, origin=PriceOrigin.MODEL)]
+        found += [] if usual is None else [Term(usual, origin=PriceOrigin.VENDOR)]
+        return tuple(found)
 
     def find_problems(self, models: Mapping[str, Sold], vendors: Collection[str]) -> Iterator[Problem]:
         """Yield the problems of the entries, given the served models and the vendors."""

@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0021"
+SCHEMA_VERSION = "0022"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -603,6 +603,22 @@ audit = Table(  # append-only: administrative changes of accounts, keys, budgets
     Column("account_id", Word),
     Column("detail", LargeBinary, nullable=False),
     Index("audit_by_account", "account_id", "position"),
+    sqlite_autoincrement=True,
+)
+
+prices = Table(  # rows are only added: the greatest position is their version
+    "prices",
+    metadata,
+    Column("position", Position, primary_key=True, autoincrement=True),
+    Column("model", Word, nullable=False),
+    Column("vendor", Word, nullable=False),
+    Column("since", Float, nullable=False),
+    Column("until", Float),
+    Column("price", LargeBinary),  # NULL: the row ends another
+    Column("ends", Integer),  # the position of the row that ends at `since`
+    Column("source", Text, nullable=False),
+    Column("actor", Word, nullable=False),
+    Column("created_at", Float, nullable=False),
     sqlite_autoincrement=True,
 )
 

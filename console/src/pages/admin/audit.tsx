@@ -40,6 +40,8 @@ const ACTIONS: AuditEntry["action"][] = [
   "key_policy.set",
   "settings.changed",
   "settings.restored",
+  "price.set",
+  "price.removed",
 ];
 
 export default function Audit() {

@@ -103,6 +103,97 @@ class AuditPage(Shape):
     next_cursor: str | None
 
 
+class PriceTermShape(Shape):
+    """A price, its origin and its period."""
+
+    price: dict[str, Any] | None = Field(description="as the settings write it; null: not known")
+    origin: Literal["file", "row", "vendor"] | None = Field(
+        description="file: the settings declare it; row: a price of the store; vendor: the vendor's own file"
+    )
+    since: Moment | None = Field(description="null: it always was")
+    until: Moment | None = Field(description="null: it never ends")
+    row: int | None = Field(description="the id of the price in the store")
+
+
+class ComingPrice(PriceTermShape):
+    """A price to come."""
+
+    from_: Moment = Field(alias="from")
+
+
+class PlacePrice(PriceTermShape):
+    """The price of a model at a vendor."""
+
+    object: Literal["price"]
+    model: str
+    kind: str
+    vendor: str
+    provider: str | None = Field(description="the vendor's name in price lists, by the host of its address")
+    coming: list[ComingPrice]
+
+
+class PriceRowShape(Shape):
+    """A dated price of the store."""
+
+    object: Literal["price_row"]
+    id: int
+    model: str
+    vendor: str
+    from_: Moment = Field(alias="from")
+    until: Moment | None
+    status: Literal["in_force", "coming", "ended"] = Field(description="in_force: unless the settings declare another")
+    price: dict[str, Any]
+    source: str
+    actor: str
+    created_at: Moment
+
+
+class PriceBook(Shape):
+    """All prices."""
+
+    object: Literal["price_book"]
+    version: int = Field(description="every change raises it")
+    prices: list[PlacePrice]
+    rows: list[PriceRowShape] = Field(description="the newest prices of the store, at most 500")
+
+
+class PricePart(Shape):
+    """The change of one part of a price, in decimal strings of USD."""
+
+    name: str
+    old: str | None
+    new: str | None
+    percent: float | None
+
+
+class PriceFinding(Shape):
+    """One price of a list, or the reason that there is none."""
+
+    model: str
+    vendor: str
+    verdict: Literal["new", "changed", "same", "declared", "ambiguous", "unusable", "unlisted", "unmapped"]
+    why: str
+    entry: str = Field(description="the entry of the list")
+    from_: Moment | None = Field(alias="from")
+    until: Moment | None
+    origin: Literal["file", "row", "vendor"] | None = Field(description="of the old price")
+    old: dict[str, Any] | None
+    new: dict[str, Any] | None
+    parts: list[PricePart]
+    left_out: list[str] = Field(description="costs of the list for which a price has no place here")
+    source: str
+
+
+class PricePreview(Shape):
+    """The differences between a list and the prices in force."""
+
+    object: Literal["price_preview"]
+    version: int = Field(description="send it with the prices that you write")
+    form: Literal["litellm", "openrouter", "penstock"]
+    source: str
+    findings: list[PriceFinding]
+
+
 class LedgerEntry(Shape):
     """One line of the ledger, which is never changed; amounts are decimal strings of USD."""
 

@@ -18,7 +18,7 @@ from penstock.errors import MissingApiKey, StoreUnavailable
 from penstock.jobs.pipelines import body
 from penstock.jobs.request import GenerationBody
 from penstock.offers.offer import Offers
-from penstock.web.admin import bodies
+from penstock.web.admin import bodies, price_bodies
 from penstock.web.api import webhooks
 from penstock.web.api.uploads import verification
 from penstock.web.auth import gateway_of
@@ -113,6 +113,7 @@ def _request_shapes() -> dict[str, Any]:
     """Return the schemas of request bodies by name, without generations."""
     every = {
         **vars(bodies),
+        **vars(price_bodies),
         **vars(webhooks),
         **vars(shares),
         **vars(body),
