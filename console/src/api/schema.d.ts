@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "price.set" | "price.removed" | "settings.changed" | "settings.restored";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored" | "price.set" | "price.removed";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -356,26 +356,6 @@ export interface components {
             seconds: number;
         };
         /**
-         * ConnectionTestResult
-         * @description The result of a cheap call to a vendor.
-         */
-        ConnectionTestResult: {
-            /**
-             * Object
-             * @constant
-             */
-            object: "connection_test";
-            /** Ok */
-            ok: boolean;
-            /**
-             * Outcome
-             * @enum {string}
-             */
-            outcome: "ok" | "reachable" | "key_refused" | "unreachable" | "not_allowed" | "unexpected" | "inside";
-            /** Message */
-            message: string;
-            /** Seconds */
-            seconds: number;
          * ComingPrice
          * @description A price to come.
          */
@@ -412,6 +392,28 @@ export interface components {
              * Format: date-time
              */
             from: string;
+        };
+        /**
+         * ConnectionTestResult
+         * @description The result of a cheap call to a vendor.
+         */
+        ConnectionTestResult: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "connection_test";
+            /** Ok */
+            ok: boolean;
+            /**
+             * Outcome
+             * @enum {string}
+             */
+            outcome: "ok" | "reachable" | "key_refused" | "unreachable" | "not_allowed" | "unexpected" | "inside";
+            /** Message */
+            message: string;
+            /** Seconds */
+            seconds: number;
         };
         /**
          * Cost
@@ -3736,7 +3738,7 @@ export interface components {
         InviteBody: {
             /**
              * Email
-             * @description the address by which the person signs in
+             * @description the address by which the person is known
              */
             email: string;
             /**
@@ -4054,7 +4056,7 @@ export interface components {
         PersonBody: {
             /**
              * Email
-             * @description the address by which the person signs in
+             * @description the address by which the person is known
              */
             email: string;
             /**
@@ -4086,7 +4088,7 @@ export interface components {
             operator: boolean | null;
             /**
              * Active
-             * @description false: the person's roles and keys end, and no sign-in works; true: it works again
+             * @description false: the person's roles and keys end; true: they can be given again
              * @default null
              */
             active: boolean | null;

@@ -123,7 +123,8 @@ class AuditEntry:
     position: int = 0
     created_at: float
     actor: str
-    action: Action
+    action: str
+    """An `Action`, or what only a later version knows."""
     subject: str
     """The account's, key's, person's, job's or completion's id."""
     account_id: str | None

@@ -231,7 +231,7 @@ async def test_the_audit_log_says_what_was_removed_of_it(database: Database, acc
     )
     await remove_old(database)
     trimmed, budget = await database.read(audit_rows.page, None, None, None, 10)
-    assert budget.action is Action.BUDGET_SET
+    assert budget.action == Action.BUDGET_SET
     assert (trimmed.action, trimmed.actor, trimmed.detail["entries"]) == (Action.AUDIT_TRIMMED, Actor.SERVER, 4)
     await remove_old(database)
     assert await rows(database, "audit") == 2

@@ -39,7 +39,14 @@ export default function People() {
         </Button>
       }
     >
-      <Listing query={people} empty={<EmptyState title="No people" icon="accounts">Add one by their e-mail address.</EmptyState>}>
+      <Listing
+        query={people}
+        empty={
+          <EmptyState title="No people" icon="accounts">
+            Add one by their e-mail address.
+          </EmptyState>
+        }
+      >
         {(rows, stale) => (
           <DataTable
             label={WORDS.people}

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, insert, select
 
-from penstock.domain.accounts import Action, AuditEntry
+from penstock.domain.accounts import AuditEntry
 from penstock.store import sql
 from penstock.store.tables import audit
 
@@ -20,7 +20,7 @@ def append(connection: Connection, entry: AuditEntry) -> None:
         {
             "created_at": entry.created_at,
             "actor": entry.actor,
-            "action": entry.action.value,
+            "action": str(entry.action),
             "subject": entry.subject,
             "account_id": entry.account_id,
             "detail": msgspec.json.encode(entry.detail),
@@ -59,6 +59,5 @@ def accounts_after(connection: Connection, position: int) -> dict[int, str | Non
 
 
 def _entry(fields: dict[Any, Any]) -> AuditEntry:
-    fields["action"] = Action(fields["action"])
     fields["detail"] = msgspec.json.decode(fields["detail"])
     return AuditEntry(**fields)
