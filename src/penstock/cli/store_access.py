@@ -101,3 +101,12 @@ def describe_store(settings: "Settings") -> str:
 
     url = settings.database_url
     return str(path_of(url)) if is_file(url) else without_password(url)
+
+
+def load_all_settings(data: Path | None, config: Path | None) -> "Settings":
+    """Return the settings, with the vendors and models that were added while servers ran."""
+    from penstock.configuration.offline import extend
+
+    settings = load_settings(data, config)
+    with read_store(settings) as connection:
+        return extend(connection, settings, read_master_keys(settings))

@@ -19,6 +19,15 @@ from penstock.store.queries.settings import version_rows
 from penstock.store.queries.settings.version_rows import SettingsVersion
 
 
+def extend(connection: Connection, settings: Settings, masters: MasterKeys) -> Settings:
+    """Return these settings of a file with the newest run-time settings added."""
+    stored = versions.read(connection)
+    if not stored.version.version:
+        return settings
+    secrets = stored.open(open_sealer(connection, masters) if stored.sealed else None)
+    return settings.extend(to_addition(stored.version.document, secrets, settings))
+
+
 def change(
     connection: Connection,
     settings: Settings,

@@ -75,7 +75,11 @@ class ConnectionTests:
                 "The address is in a private network that `fetch.allow_networks` does not include.",
             )
         except (NotSent, ReplyLost, TimeoutError):
-            return False, "unreachable", f"No answer within {TEST_SECONDS:.0f} s. Check the address."
+            return (
+                False,
+                "unreachable",
+                f"No answer within {TEST_SECONDS:.0f} s, or no connection. Check the address.",
+            )
 
     def _admit(self, now: float) -> None:
         if len(self._begun) == MAX_TESTS_PER_MINUTE and now < self._begun[0] + 60:

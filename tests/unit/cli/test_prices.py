@@ -34,7 +34,7 @@ def test_a_list_is_written_once_and_ended(shell):
     assert (done["written"], done["findings"][0]["verdict"]) == (1, "new")
     assert json.loads(shell("prices update --from shipped --yes --json").stdout)["written"] == 0
     assert "per_second 0.12" in shell("prices list").stdout
-    assert "0 prices in force differ" in shell("prices report").stdout
+    assert "differ from the list: 0" in shell("prices report").stdout
     assert "ends at" in shell("prices remove 1").stdout
     assert [row[1] for row in rows(shell)] == ["ended"]
     assert json.loads(shell("prices report --json").stdout)["unpriced"] == [{"model": FILM, "vendor": "r"}]
@@ -47,8 +47,15 @@ def test_a_file_with_a_mapping_and_a_day_to_come(shell, tmp_path):
     update = f"prices update --from {tmp_path}/list.json --yes --effective 2100-01-01"
     assert "Nothing was written" in shell(update).stdout
     assert "not a number" in shell(f"{update} --map r/{FILM}=film2").stdout
-    assert "1 prices written" in shell(f"{update} --map r/{FILM}=film").stdout
+    assert "Prices written: 1" in shell(f"{update} --map r/{FILM}=film").stdout
     assert rows(shell) == [(FILM, "coming", "list.json")]
+
+
+def test_models_that_were_added_at_run_time_have_prices_too(shell):
+    vendor = {"type": "openai_compatible", "base_url": "https://api.example.com/v1", "api_key": "sk-not-a-key"}
+    shell(f"config set vendors.acme '{json.dumps(vendor)}'")
+    shell('config set models.acme-chat \'{"kind": "chat", "vendor": "acme"}\'')
+    assert {each["model"] for each in json.loads(shell("prices list --json").stdout)} == {FILM, "acme-chat"}
 
 
 @pytest.mark.parametrize(

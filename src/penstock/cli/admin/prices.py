@@ -11,7 +11,7 @@ import typer
 
 from penstock.cli.options import AsJson, ConfigFile, DataFolder
 from penstock.cli.printing import expected_errors, fail, print_json, print_table
-from penstock.cli.store_access import change_store, load_settings, open_store, read_store
+from penstock.cli.store_access import change_store, load_all_settings, load_settings, open_store, read_store
 from penstock.domain.accounts import Actor
 
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
@@ -54,7 +54,7 @@ def list_prices(
 
     now = time.time()
     with expected_errors():
-        settings = load_settings(data, config)
+        settings = load_all_settings(data, config)
         with read_store(settings) as connection:
             rows = price_rows.read(connection)
         book = [describe_row(row, now) for row in rows] if past else describe_book(_build(settings, rows), now)
@@ -89,7 +89,7 @@ def update(
     from penstock.accounts.price_changes import add_prices
 
     with expected_errors():
-        settings = load_settings(data, config)
+        settings = load_all_settings(data, config)
         version, found, source = _compare(settings, place, mapping, effective)
         entries = [entry for entry in (finding.dated(source) for finding in found) if entry is not None]
         if not as_json:
@@ -102,7 +102,7 @@ def update(
     if as_json:
         print_json({"version": version, "written": written, "findings": [each.describe() for each in found]})
     else:
-        typer.echo(f"{written} prices written." if write else "Nothing was written.")
+        typer.echo(f"Prices written: {written}." if write else "Nothing was written.")
 
 
 @app.command()
@@ -118,7 +118,7 @@ def report(
     from penstock.offers.price_proposal import DRIFTED
 
     with expected_errors():
-        settings = load_settings(data, config)
+        settings = load_all_settings(data, config)
         _, found, _ = _compare(settings, place, mapping, None)
         now = time.time()
         drifted = [each for each in found if each.verdict in DRIFTED and each.since <= now]
@@ -127,11 +127,11 @@ def report(
         print_json({"drift": [each.describe() for each in drifted], "unpriced": unpriced})
         return
     _print_findings(drifted)
-    typer.echo(f"{len(drifted)} prices in force differ from the list.")
+    typer.echo(f"Prices in force that differ from the list: {len(drifted)}.")
     if unpriced:
         typer.echo()
         print_table(("unpriced model", "vendor"), [(each["model"], each["vendor"]) for each in unpriced])
-    typer.echo(f"{len(unpriced)} prices are not known.")
+    typer.echo(f"Models without a known price: {len(unpriced)}.")
 
 
 @app.command()
@@ -239,8 +239,8 @@ async def _download(settings: "Settings", url: str) -> bytes:
 
 def _ask(number: int, *, as_json: bool) -> bool:
     if as_json or sys.stdin is None or not sys.stdin.isatty():
-        fail(f"{number} prices would be written, and there is no terminal to ask.", "Repeat it with --yes.", code=1)
-    return typer.confirm(f"Write {number} prices?", err=True)
+        fail(f"Prices to write: {number}, but there is no terminal to ask.", "Repeat it with --yes.", code=1)
+    return typer.confirm(f"Write {number} price{'' if number == 1 else 's'}?", err=True)
 
 
 # -- printing
