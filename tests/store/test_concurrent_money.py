@@ -172,7 +172,7 @@ async def test_a_storm_of_crossing_writes_loses_nothing(fleet):
         return database.write(completion_rows.add_all, f"process_{number % 3}", batch, NOW)
 
     outcomes = await spread(fleet, 18, charge)
-    assert [each and repr(each.__cause__) for each in outcomes] == [None] * 18
+    assert outcomes == [[]] * 18
     assert await fleet[0].read(rows, "SELECT DISTINCT spent FROM purses") == [(126,)]
     assert await books(fleet[0]) == []
 
@@ -207,6 +207,6 @@ async def test_a_batch_that_two_processes_bring_is_written_once(fleet):
     def recover(database: PostgresDatabase, _number: int) -> Any:
         return database.write(completion_rows.add_all, "process_dead", batch, NOW, again=True)
 
-    assert await spread(fleet, 6, recover) == [None] * 6
+    assert await spread(fleet, 6, recover) == [[]] * 6
     assert await count(fleet[0], "completions") == await count(fleet[0], "ledger") == 6
     assert await books(fleet[0]) == []

@@ -22,6 +22,7 @@ NAMES = {
     "account": "nobody",
     "name": "nobody",
     "version": "1",
+    "price_id": "1",
 }
 
 

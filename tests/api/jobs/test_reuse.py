@@ -58,6 +58,12 @@ def inline(data: bytes) -> dict[str, str]:
 # -- found
 
 
+def without_links(record: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the links, which are signed anew each time that a record is read."""
+    outputs = [{name: value for name, value in each.items() if "url" not in name} for each in record["outputs"]]
+    return record | {"outputs": outputs}
+
+
 async def test_an_equal_request_gets_the_result_that_there_is(server):
     plain = body_of({"script": QUICK, "face_limit": 48}, model=MODEL)
     first = await server.finish((await server.client.post(GENERATION, json=plain)).json()["id"])
@@ -67,7 +73,7 @@ async def test_an_equal_request_gets_the_result_that_there_is(server):
     assert (await server.client.get(record["outputs"][0]["url"])).status_code == 200
     assert await count_jobs(server) == 1
     events = (await server.client.get(f"/api/v1/jobs/{first['id']}")).json()
-    assert events == first
+    assert without_links(events) == without_links(first)
     assert made(await server.client.post(GENERATION, json=plain)) != first["id"], "only who asks for it"
 
 
