@@ -28,6 +28,10 @@ export function priceParts(price: Price | null): string[] {
   if (isCharged(price.per_image)) parts.push(`${formatMoney(price.per_image)} per picture`);
   if (isCharged(price.per_thousand_faces)) parts.push(`${formatMoney(price.per_thousand_faces)} per 1,000 faces`);
   for (const [param, amount] of Object.entries(price.per_job_if)) parts.push(`${formatMoney(amount)} with ${param}`);
+  for (const [param, amount] of Object.entries(price.per_second_if))
+    parts.push(`${formatMoney(amount)} per second with ${param}`);
+  for (const [param, amount] of Object.entries(price.per_image_if))
+    parts.push(`${formatMoney(amount)} per picture with ${param}`);
   return parts.length ? parts : ["free"];
 }
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from operator import attrgetter
-from typing import Annotated, Any, Generic, Protocol, TypeVar
+from typing import Annotated, Any, Final, Generic, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from penstock.domain.chat import Usage
 from penstock.domain.ids import timestamp
-from penstock.domain.money import format_usd, parse_usd
+from penstock.domain.money import NANOS, format_usd, parse_usd
 
 DURATIONS = ("durationSeconds", "duration", "seconds", "duration_seconds")
 PICTURES = (
@@ -35,6 +35,11 @@ SLACK_SECONDS = 0.1
 """Tolerance for a video's length, as its last frame adds a moment."""
 
 Usd = Annotated[int, BeforeValidator(parse_usd)]
+
+
+FIXED: Final = ("per_job", "per_second", "per_image", "per_thousand_faces")
+CONDITIONAL: Final = {"per_job_if": "", "per_second_if": " per second", "per_image_if": " per picture"}
+"""By part of a price with amounts under conditions: its unit in text."""
 
 
 class Delivered(Protocol):
@@ -62,7 +67,10 @@ class Delivered(Protocol):
 
 
 class Price(BaseModel):
-    """`price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10", "quality=high" = "0.05"}}`."""
+    """`price = {per_job = "0.20", per_second = "0.40", per_job_if = {texture = "0.10", "quality=high" = "0.05"}}`.
+
+    An amount under a condition is added if the condition holds.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,6 +79,8 @@ class Price(BaseModel):
     per_image: Usd = 0
     per_thousand_faces: Usd = 0
     per_job_if: Mapping[str, Usd] = {}
+    per_second_if: Mapping[str, Usd] = {}
+    per_image_if: Mapping[str, Usd] = {}
     seconds: int | None = Field(default=None, strict=True, ge=1, le=MAX_SECONDS)
     """Upper bound of the length of a result whose params do not set one."""
     faces: int | None = Field(default=None, strict=True, ge=1, le=MAX_FACES)
@@ -83,7 +93,7 @@ class Price(BaseModel):
             "per_second": format_usd(self.per_second),
             "per_image": format_usd(self.per_image),
             "per_thousand_faces": format_usd(self.per_thousand_faces),
-            "per_job_if": {name: format_usd(amount) for name, amount in self.per_job_if.items()},
+            **{part: _format_all(getattr(self, part)) for part in CONDITIONAL},
             "seconds": self.seconds,
             "faces": self.faces,
             "currency": "USD",
@@ -98,13 +108,19 @@ class Price(BaseModel):
         units = {"second": self.per_second, "picture": self.per_image, "thousand faces": self.per_thousand_faces}
         parts = [format_usd(self.per_job)] if self.per_job else []
         parts += [f"{format_usd(amount)} per {unit}" for unit, amount in units.items() if amount]
-        parts += [f"{format_usd(amount)} if {name}" for name, amount in self.per_job_if.items() if amount]
+        for part, unit in CONDITIONAL.items():
+            parts += [f"{format_usd(amount)}{unit} if {name}" for name, amount in getattr(self, part).items() if amount]
         return f"USD {' + '.join(parts)}" if parts else "free"
+
+    @property
+    def is_by_length(self) -> bool:
+        """Return whether the cost depends on the seconds of the result."""
+        return bool(self.per_second or any(self.per_second_if.values()))
 
     def bounded(self, *, seconds: int | None = None, faces: int | None = None) -> "Price":
         """Return the price with the bounds of a model, which override those of the settings."""
         changed = dict[str, int]()
-        if self.per_second and seconds is not None and seconds > 0:
+        if self.is_by_length and seconds is not None and seconds > 0:
             changed["seconds"] = min(seconds, MAX_SECONDS)
         if self.per_thousand_faces and faces is not None and faces > 0:
             changed["faces"] = min(faces, MAX_FACES)
@@ -124,12 +140,22 @@ class Price(BaseModel):
         return self._sum(params, seconds, min(made or MAX_PICTURES, _pictures(params)), faces)
 
     def _sum(self, params: Mapping[str, Any], seconds: int | None, pictures: int, faces: int | None) -> int | None:
-        if (self.per_second and seconds is None) or (self.per_thousand_faces and faces is None):
+        per_second = self.per_second + _added(self.per_second_if, params)
+        per_image = self.per_image + _added(self.per_image_if, params)
+        if (per_second and seconds is None) or (self.per_thousand_faces and faces is None):
             return None
-        total = self.per_job + self.per_second * (seconds or 0) + self.per_image * pictures
+        total = self.per_job + per_second * (seconds or 0) + per_image * pictures
         total -= -self.per_thousand_faces * (faces or 0) // 1000  # rounded up
-        total += sum(amount for name, amount in self.per_job_if.items() if _applies(name, params))
-        return min(total, MOST)
+        return min(total + _added(self.per_job_if, params), MOST)
+
+
+def _format_all(amounts: Mapping[str, int]) -> dict[str, str]:
+    return {name: format_usd(amount) for name, amount in amounts.items()}
+
+
+def _added(amounts: Mapping[str, int], params: Mapping[str, Any]) -> int:
+    """Return the sum of the amounts whose conditions hold."""
+    return sum(amount for name, amount in amounts.items() if _applies(name, params))
 
 
 def _asked(params: Mapping[str, Any], names: Sequence[str], most: int) -> int | None:
@@ -282,6 +308,19 @@ class TokenPrice(BaseModel):
         return cached * (self.cached - plain) + written
 
 
+def scale(price: Price, rate: int) -> Price:
+    """Return a price whose amounts are in credits as one in USD. `rate` is the price of a credit, in 10⁻⁹ USD."""
+
+    def convert(amount: int) -> int:
+        return min(MOST, -(-amount * rate // NANOS))  # rounded up
+
+    fixed = {name: convert(getattr(price, name)) for name in FIXED}
+    return price.model_copy(
+        update=fixed
+        | {part: {name: convert(each) for name, each in getattr(price, part).items()} for part in CONDITIONAL}
+    )
+
+
 def write_price(price: Price | TokenPrice) -> dict[str, Any]:
     """Return a price as the settings write it, without the parts that are absent."""
     if isinstance(price, Price):
@@ -426,17 +465,21 @@ def dearest(prices: Sequence[Price | None]) -> Price | None:
     known = [price for price in prices if price is not None]
     if not known or len(known) < len(prices):
         return None
-    names = dict.fromkeys(name for price in known for name in price.per_job_if)
     most: dict[str, Any] = {
         "per_job": max(price.per_job for price in known),
         "per_second": max(price.per_second for price in known),
         "per_image": max(price.per_image for price in known),
         "per_thousand_faces": max(price.per_thousand_faces for price in known),
-        "per_job_if": {name: max(price.per_job_if.get(name, 0) for price in known) for name in names},
-        "seconds": max((price.seconds or 0 for price in known if price.per_second), default=0) or None,
+        **{part: _dearest_parts([getattr(price, part) for price in known]) for part in CONDITIONAL},
+        "seconds": max((price.seconds or 0 for price in known if price.is_by_length), default=0) or None,
         "faces": max((price.faces or 0 for price in known if price.per_thousand_faces), default=0) or None,
     }
     return known[0].model_copy(update=most)
+
+
+def _dearest_parts(amounts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = dict.fromkeys(name for each in amounts for name in each)
+    return {name: max(each.get(name, 0) for each in amounts) for name in names}
 
 
 def dearest_tokens(prices: Sequence[TokenPrice | None]) -> TokenPrice | None:

@@ -357,6 +357,6 @@ def _make_schedules(terms: Mapping[str, Terms], model: GenerationModel) -> dict[
 
 def _bound(price: Price, model: GenerationModel) -> Price:
     """Bound the price by the schema's maximum, which is read only if the price depends on it."""
-    seconds = model.largest(DURATIONS) if price.per_second else None
+    seconds = model.largest(DURATIONS) if price.is_by_length else None
     faces = model.largest(FACES) if price.per_thousand_faces else None
     return price.bounded(seconds=seconds, faces=faces)

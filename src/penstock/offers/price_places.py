@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from penstock.domain.prices import Price, PriceOrigin, Term, TokenPrice, find_term
+from penstock.domain.prices import CONDITIONAL, FIXED, Price, PriceOrigin, Term, TokenPrice, find_term
 from penstock.offers.offer import ChatOffer, Offer, Offers
 
 PROVIDERS: Final[Mapping[str, str]] = {
@@ -101,8 +101,10 @@ def name_origin(origin: PriceOrigin) -> str:
 def list_parts(price: Price | TokenPrice) -> dict[str, int]:
     """Return the amounts of a price by part, in 10⁻⁹ USD, with the defaults that apply."""
     if isinstance(price, Price):
-        fixed = {name: getattr(price, name) for name in ("per_job", "per_second", "per_image", "per_thousand_faces")}
-        return fixed | {f"per_job_if.{name}": amount for name, amount in price.per_job_if.items()}
+        fixed = {name: getattr(price, name) for name in FIXED}
+        return fixed | {
+            f"{part}.{name}": amount for part in CONDITIONAL for name, amount in getattr(price, part).items()
+        }
     return {
         "input_per_million": price.input_per_million,
         "cached_input_per_million": price.cached,

@@ -3,15 +3,15 @@
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
 from penstock.domain.ids import timestamp
 from penstock.domain.money import format_usd
-from penstock.domain.prices import DatedPrice, Price, TokenPrice, write_price
+from penstock.domain.prices import DatedPrice, Price, TokenPrice, scale, write_price
 from penstock.offers.offer import Offers
-from penstock.offers.price_places import PricePlace, compare_prices, is_same, list_places, name_origin
+from penstock.offers.price_places import PricePlace, compare_prices, is_same, list_parts, list_places, name_origin
 from penstock.price_lists.listed import ListedPrice, ListedPrices
 from penstock.price_lists.own_form import FORM
 from penstock.price_lists.reading import shipped_list
@@ -26,6 +26,7 @@ class PriceVerdict(StrEnum):
     SAME = "same"
     DECLARED = "declared"  # the settings declare another price, which applies
     AMBIGUOUS = "ambiguous"  # the list has several prices for it
+    CREDITS = "credits"  # the list has its price in credits, and nobody has said what one costs
     UNUSABLE = "unusable"  # the list has an entry, but no price that fits
     UNLISTED = "unlisted"  # the list has no entry for it
     UNMAPPED = "unmapped"  # its vendor is none that lists name
@@ -93,10 +94,12 @@ def _usd(amount: int | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The operator's own mapping: providers by vendor, and entries of the list by (vendor, model)."""
+    """The operator's own facts: providers by vendor, entries of the list by (vendor, model), prices of credits."""
 
     providers: Mapping[str, str]
     entries: Mapping[tuple[str, str], str]
+    credits: Mapping[str, int] = field(default_factory=dict[str, int])
+    """By vendor or provider: the price of one credit, in 10⁻⁹ USD."""
 
 
 NOTHING_MAPPED = Mapped({}, {})
@@ -131,8 +134,13 @@ class _Index:
 def _find(place: PricePlace, index: _Index, effective: float, mapped: Mapped) -> Iterator[PriceFinding]:
     wanted = mapped.entries.get((place.vendor, place.model))
     candidates = index.by_entry.get(wanted, []) if wanted else _candidates(place, index)
-    if candidates:
-        yield from _judge_all(place, candidates, effective)
+    priced = _price_credits(place, candidates, mapped)
+    if priced:
+        yield from _judge_all(place, priced, effective)
+    elif candidates:
+        yield PriceFinding(
+            model=place.model, vendor=place.vendor, verdict=PriceVerdict.CREDITS, why=_word_credits(place, candidates)
+        )
     elif why := _explain_absence(place, index, wanted):
         yield PriceFinding(model=place.model, vendor=place.vendor, verdict=why[0], why=why[1])
 
@@ -143,6 +151,35 @@ def _candidates(place: PricePlace, index: _Index) -> list[ListedPrice]:
         return [price for price in own if price.vendor is not None] or own
     names = sorted({*place.names, place.model} if index.listed.form == FORM else place.names)
     return [price for name in names if place.provider for price in index.by_provider.get((place.provider, name), [])]
+
+
+def _price_credits(place: PricePlace, listed: Sequence[ListedPrice], mapped: Mapped) -> list[ListedPrice]:
+    """Return the prices in USD. Without the price of a credit, those in credits are left out."""
+    rate = mapped.credits.get(place.vendor, mapped.credits.get(place.provider or ""))
+    return [
+        _price_one(each, rate) if each.in_credits and rate is not None else each
+        for each in listed
+        if not each.in_credits or rate is not None
+    ]
+
+
+def _price_one(listed: ListedPrice, rate: int) -> ListedPrice:
+    price = scale(listed.price, rate) if isinstance(listed.price, Price) else listed.price
+    source = f"{listed.source}; a credit at USD {format_usd(rate)}".removeprefix("; ")
+    return replace(listed, price=price, source=source)
+
+
+def _word_credits(place: PricePlace, listed: Sequence[ListedPrice]) -> str:
+    amounts = " + ".join(f"{amount} {name}" for name, amount in _list_credits(listed[0].price))
+    return (
+        f"it costs credits ({amounts}): give the price of one, as in `--credit {place.provider or place.vendor}=0.02`"
+    )
+
+
+def _list_credits(price: Price | TokenPrice) -> Iterator[tuple[str, str]]:
+    for name, amount in list_parts(price).items():
+        if amount:
+            yield name, format_usd(amount).removesuffix(".00")
 
 
 def _explain_absence(place: PricePlace, index: _Index, wanted: str | None) -> tuple[PriceVerdict, str] | None:

@@ -28,6 +28,8 @@ class ListedPrice:
     left_out: Sequence[str] = ()
     """Parts of the list's price for which ours has no place."""
     source: str = ""
+    in_credits: bool = False
+    """True: its amounts are the vendor's credits, whose price depends on the operator's plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,12 @@
 import json
 import tomllib
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from penstock.domain.ids import timestamp
+from penstock.domain.prices import Price
 from penstock.price_lists.listed import ListedPrice, ListedPrices, PriceListUnreadable
 from penstock.settings.prices import PriceEntry
 from penstock.settings.problems import Source, explain
@@ -22,6 +23,14 @@ class ListEntry(PriceEntry):
 
     provider: str | None = Field(default=None, strict=True, max_length=200, description="a provider, such as openai")
     source: str = Field(default="", strict=True, max_length=500, description="where the price was found, and when")
+    unit: Literal["USD", "credit"] = Field(default="USD", description="credit: the amounts are the vendor's credits")
+
+    @model_validator(mode="after")
+    def check_unit(self) -> Self:
+        """Refuse credits for tokens: no vendor bills them so."""
+        if self.unit == "credit" and not isinstance(self.price, Price):
+            raise ValueError("a price by tokens, characters or minutes is in USD")
+        return self
 
 
 class UnknownEntry(BaseModel):
@@ -86,6 +95,7 @@ def _make_listed(entry: ListEntry) -> ListedPrice:
         since=entry.since,
         until=entry.until,
         source=entry.source,
+        in_credits=entry.unit == "credit",
     )
 
 

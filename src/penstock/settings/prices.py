@@ -154,9 +154,9 @@ def misfit(price: Price | TokenPrice, kind: str) -> tuple[str, str] | None:
                 return f"`{name}` is for models of kind {fitting}, and this one is of kind {kind}", f"Use {wanted}."
         return None
     if isinstance(price, TokenPrice):
-        wanted = "per_job, per_second, per_image, per_thousand_faces, per_job_if"
+        wanted = ", ".join(name for name in Price.model_fields if name.startswith("per_"))
         return "is not the price of a media model", f"Use {wanted}."
-    for name, makes in (("per_image", "image"), ("per_thousand_faces", "3d")):
+    for name, makes in (("per_image", "image"), ("per_image_if", "image"), ("per_thousand_faces", "3d")):
         if getattr(price, name) and kind != makes:
             return (
                 f"`{name}` is for models of kind {makes}, and this one is of kind {kind}",

@@ -57,7 +57,7 @@ SKEW_SECONDS: Final = 30  # how far our clock may be ahead of Google's
 SPARE_SECONDS: Final = 300  # a token is replaced so long before it ends
 
 STANDARD, FAST, LITE = "veo-3.1-generate-001", "veo-3.1-fast-generate-001", "veo-3.1-lite-generate-001"
-PRICE: Final = Price.model_validate({"per_second": "0.40"})
+PRICE: Final = Price.model_validate({"per_second": "0.40", "per_second_if": {"resolution=4k": "0.20"}})
 FAST_PRICE: Final = Price.model_validate({"per_second": "0.10"})
 
 REJECTED: Final = dict.fromkeys((3, 5, 9, 11, 12), UpstreamRejected)

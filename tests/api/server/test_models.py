@@ -180,6 +180,8 @@ async def test_a_price_is_told_as_it_was_set(start):
         "per_image": "0.00",
         "per_thousand_faces": "0.00",
         "per_job_if": {"texture": "0.10"},
+        "per_second_if": {},
+        "per_image_if": {},
         "seconds": None,
         "faces": None,
         "currency": "USD",

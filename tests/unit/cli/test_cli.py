@@ -180,6 +180,8 @@ def test_models_come_from_the_settings(shell: Shell):
         "per_image": "0.00",
         "per_thousand_faces": "0.00",
         "per_job_if": {"texture": "0.10"},
+        "per_second_if": {},
+        "per_image_if": {},
         "seconds": 8,
         "faces": None,
         "currency": "USD",

@@ -21,6 +21,7 @@ from penstock.domain.chat import MOST_TOKENS, Usage
 from penstock.domain.jobs import State
 from penstock.domain.money import NANOS, format_usd
 from penstock.domain.prices import (
+    CONDITIONAL,
     FREE,
     MAX_FACES,
     MAX_PICTURES,
@@ -73,6 +74,22 @@ def test_a_price_adds_the_job_its_seconds_and_what_its_params_ask_for():
     assert usd(price.of({"durationSeconds": 8, "texture": True})) == "3.50"
     assert usd(price.of({"durationSeconds": 8, "texture": False})) == "3.40"
     assert FREE.of({"durationSeconds": 8, "texture": True}) == 0
+
+
+def test_seconds_and_pictures_cost_more_under_their_conditions():
+    film = price_of(per_second="0.40", per_second_if={"resolution=4k": "0.20", "audio": "0.01"}, seconds=8)
+    assert usd(film.of({"duration": 5, "resolution": "720p"})) == "2.00"
+    assert usd(film.of({"duration": 5, "resolution": "4k", "audio": True})) == "3.05"
+    assert usd(film.final({"duration": 5, "resolution": "4k"}, [Result(duration_seconds=3.0)])) == "1.80"
+    picture = price_of(per_image_if={"resolution=2K": "0.10"})
+    assert [picture.of({"n": 3, "resolution": size}) for size in ("1K", "2K")] == [0, 3 * NANOS // 10]
+
+
+def test_seconds_that_cost_only_under_a_condition_must_be_known_only_then():
+    price = price_of(per_second_if={"audio": "0.10"})
+    assert price.of({"audio": False}) == 0
+    assert price.of({"audio": True}) is None
+    assert usd(price.bounded(seconds=10).of({"audio": True})) == "1.00"
 
 
 @given(some.integers(0, 10**12), some.integers(0, 10**12), some.integers(1, 8))
@@ -181,7 +198,12 @@ def test_what_is_no_price_is_refused(wrong):
 # -- what it did cost
 
 ALL = price_of(
-    per_job="0.10", per_second="1", per_image="0.01", per_thousand_faces="0.1", per_job_if={"texture": "0.5"}
+    per_job="0.10",
+    per_second="1",
+    per_image="0.01",
+    per_thousand_faces="0.1",
+    per_job_if={"texture": "0.5"},
+    per_second_if={"audio": "0.2"},
 )
 
 
@@ -212,13 +234,16 @@ def test_pictures_are_those_delivered_and_previews_cost_nothing():
     assert price.final({"n": 2}, [Result()]) == 2 * NANOS
 
 
+conditional = some.dictionaries(some.sampled_from(["texture", "quality=high", "duration"]), amounts)
 prices = some.builds(
     Price.model_construct,
     per_job=amounts,
     per_second=amounts,
     per_image=amounts,
     per_thousand_faces=amounts,
-    per_job_if=some.dictionaries(some.sampled_from(["texture", "quality=high", "duration"]), amounts),
+    per_job_if=conditional,
+    per_second_if=conditional,
+    per_image_if=conditional,
     seconds=some.none() | some.integers(1, 100),
     faces=some.none() | some.integers(1, 10**7),
 )
@@ -269,7 +294,8 @@ def test_more_seconds_pictures_or_faces_never_cost_less(price, seconds, more, fa
 
 @given(prices, some.integers(1, 20), some.integers(1, 20), some.integers(1, 10**6))
 def test_a_cost_is_exact_and_rounded_up_only_below_a_nano(price, seconds, pictures, faces):
-    exact = price.per_job + price.per_second * seconds + price.per_image * pictures
+    exact = price.per_job + (price.per_second + price.per_second_if.get("duration", 0)) * seconds
+    exact += (price.per_image + price.per_image_if.get("duration", 0)) * pictures
     exact += Fraction(price.per_thousand_faces * faces, 1000) + price.per_job_if.get("duration", 0)
     told = price.of({"duration": seconds, "n": pictures, "face_limit": faces})
     assert 0 <= told - exact < 1
@@ -280,7 +306,8 @@ def test_a_formula_survives_being_written_with_a_job(price, params, outputs):
     kept = Price.model_validate(json.loads(json.dumps(price.formula())))
     assert kept.of(params) == price.of(params)
     assert kept.final(params, outputs) == price.final(params, outputs)
-    assert kept.describe() | {"per_job_if": {}} == price.describe() | {"per_job_if": {}}
+    apart = dict.fromkeys(CONDITIONAL, None)
+    assert kept.describe() | apart == price.describe() | apart
 
 
 @pytest.mark.parametrize(
@@ -312,13 +339,16 @@ def test_no_cost_is_beyond_what_the_store_can_sum():
 
 def test_a_price_in_words():
     assert FREE.word() == "free"
-    assert ALL.word() == "USD 0.10 + 1.00 per second + 0.01 per picture + 0.10 per thousand faces + 0.50 if texture"
+    parts = ["0.10", "1.00 per second", "0.01 per picture", "0.10 per thousand faces", "0.50 if texture"]
+    assert ALL.word() == f"USD {' + '.join([*parts, '0.20 per second if audio'])}"
     assert ALL.describe() == {
         "per_job": "0.10",
         "per_second": "1.00",
         "per_image": "0.01",
         "per_thousand_faces": "0.10",
         "per_job_if": {"texture": "0.50"},
+        "per_second_if": {"audio": "0.20"},
+        "per_image_if": {},
         "seconds": None,
         "faces": None,
         "currency": "USD",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from penstock.domain.prices import Price, PriceRow, TokenPrice
+from penstock.domain.prices import Price, PriceRow, TokenPrice, write_price
 from penstock.offers.build import build_offers
 from penstock.offers.offer import Offers
 from penstock.offers.price_places import count_unpriced
@@ -93,6 +93,25 @@ def test_mapping_by_hand(tmp_path):
     assert (each["behind"].verdict, each["behind"].entry) == ("new", "behind")
     assert (each["smart"].verdict, each["smart"].entry) == ("new", "other")
     assert "no entry `none`" in each["runway_gen45_text_to_video"].why
+
+
+def test_credits_need_the_price_of_one(tmp_path):
+    entry = {"provider": "runwayml", "model": "gen4.5", "unit": "credit", "source": "its page"}
+    prices = [{**entry, "price": {"per_job": "3", "per_second": "12", "per_job_if": {"audio": "0.000000001"}}}]
+    name = "runway_gen45_text_to_video"
+    without = found(offers_of(tmp_path), {"prices": prices})[name]
+    assert (without.verdict, without.dated("list")) == ("credits", None)
+    assert "12 per_second" in without.why
+    for named in ("runway", "runwayml"):
+        made = found(offers_of(tmp_path), {"prices": prices}, Mapped({}, {}, {named: 15_000_000}))[name]
+        dated = made.dated("list")
+        assert made.verdict == "new"
+        assert dated.source == "its page; a credit at USD 0.015"
+        assert write_price(dated.price) == {
+            "per_job": "0.045",
+            "per_second": "0.18",
+            "per_job_if": {"audio": "0.000000001"},  # rounded up
+        }
 
 
 def test_several_prices_are_ambiguous_and_a_wrong_kind_is_unusable(tmp_path):

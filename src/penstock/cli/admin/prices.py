@@ -38,6 +38,15 @@ Maps = Annotated[
     ),
 ]
 
+Credits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--credit",
+        metavar="VENDOR=USD",
+        help="The price of one of a vendor's credits in your plan, for prices in credits. Repeatable.",
+    ),
+]
+
 
 @app.command("list")
 def list_prices(
@@ -73,6 +82,7 @@ def update(
     *,
     place: ListPlace,
     mapping: Maps = None,
+    credit: Credits = None,
     effective: Annotated[
         str | None,
         typer.Option(metavar="DATE", help="When the prices begin, unless the list says later; default: now."),
@@ -90,7 +100,7 @@ def update(
 
     with expected_errors():
         settings = load_all_settings(data, config)
-        version, found, source = _compare(settings, place, mapping, effective)
+        version, found, source = _compare(settings, place, _read_mapping(mapping or (), credit or ()), effective)
         entries = [entry for entry in (finding.dated(source) for finding in found) if entry is not None]
         if not as_json:
             _print_findings(found)
@@ -110,6 +120,7 @@ def report(
     *,
     place: ListPlace = "shipped",
     mapping: Maps = None,
+    credit: Credits = None,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
@@ -119,7 +130,7 @@ def report(
 
     with expected_errors():
         settings = load_all_settings(data, config)
-        _, found, _ = _compare(settings, place, mapping, None)
+        _, found, _ = _compare(settings, place, _read_mapping(mapping or (), credit or ()), None)
         now = time.time()
         drifted = [each for each in found if each.verdict in DRIFTED and each.since <= now]
         unpriced = _list_unpriced(settings, now)
@@ -161,13 +172,13 @@ def _build(settings: "Settings", rows: Sequence[Any]) -> Any:
 
 
 def _compare(
-    settings: "Settings", place: str, mapping: Sequence[str] | None, effective: str | None
+    settings: "Settings", place: str, mapped: "Mapped", effective: str | None
 ) -> "tuple[int, list[PriceFinding], str]":
     """Return the version of the prices in the store, the findings of a list and its name as a source."""
     from penstock.offers.price_proposal import propose
     from penstock.store.queries.billing import price_rows
 
-    moment, mapped = _read_moment(effective), _read_mapping(mapping or ())
+    moment = _read_moment(effective)
     listed, source = _read_list(settings, place)
     with read_store(settings) as connection:
         version, rows = price_rows.read_version(connection), price_rows.read(connection)
@@ -197,7 +208,7 @@ def _read_moment(text: str | None) -> float:
     return moment
 
 
-def _read_mapping(texts: Sequence[str]) -> "Mapped":
+def _read_mapping(texts: Sequence[str], credit_texts: Sequence[str]) -> "Mapped":
     from penstock.offers.price_proposal import Mapped
 
     providers, entries = dict[str, str](), dict[tuple[str, str], str]()
@@ -210,7 +221,17 @@ def _read_mapping(texts: Sequence[str]) -> "Mapped":
             entries[vendor, model] = right
         else:
             providers[vendor] = right
-    return Mapped(providers, entries)
+    return Mapped(providers, entries, dict(map(_read_credit, credit_texts)))
+
+
+def _read_credit(text: str) -> tuple[str, int]:
+    from penstock.domain.money import parse_usd
+
+    name, _, amount = text.partition("=")
+    try:
+        return name, parse_usd(amount)
+    except ValueError as error:
+        fail(f"--credit `{text[:100]}` is not VENDOR=USD: {error}.", "Write it like meshy=0.02.")
 
 
 def _read_list(settings: "Settings", place: str) -> "tuple[ListedPrices, str]":
@@ -290,8 +311,11 @@ def _word_row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _word_price(price: Mapping[str, Any] | None) -> str:
+    from penstock.domain.prices import CONDITIONAL
+
     if price is None:
         return "unknown"
-    parts = [f"{name} {amount}" for name, amount in price.items() if name != "per_job_if"]
-    parts += [f"{amount} if {name}" for name, amount in price.get("per_job_if", {}).items()]
+    parts = [f"{name} {amount}" for name, amount in price.items() if name not in CONDITIONAL]
+    for part, unit in CONDITIONAL.items():
+        parts += [f"{amount}{unit} if {name}" for name, amount in price.get(part, {}).items()]
     return ", ".join(parts) or "free"

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, Validation
 from pydantic_core import PydanticCustomError
 
 from penstock.catalog.params import Integer, Line, Params, Text
+from penstock.domain.money import parse_usd
 from penstock.domain.prices import Price, TokenPrice
 from penstock.settings.prices import AnyPrice, parse_moment
 
@@ -33,7 +34,15 @@ def _read_price(value: Any) -> Price | TokenPrice:
         raise PydanticCustomError("price", "{reason}", {"reason": f"`{field}`: {reason}"[:300]}) from None
 
 
+def _read_usd(value: Any) -> int:
+    try:
+        return parse_usd(value)
+    except ValueError as error:
+        raise PydanticCustomError("usd", "{reason}", {"reason": str(error).capitalize()}) from None
+
+
 Moment = Annotated[float, BeforeValidator(_read_moment, json_schema_input_type=str)]
+CreditPrice = Annotated[int, BeforeValidator(_read_usd, json_schema_input_type=str)]
 AnyPriceBody = Annotated[Any, BeforeValidator(_read_price, json_schema_input_type=dict[str, Any])]
 
 
@@ -55,6 +64,9 @@ class PricePreviewBody(Params):
     )
     entries: Mapping[Text, Text] | None = Field(
         default=None, max_length=MAX_MAPPED, description="by `vendor/model`: the entry of the list"
+    )
+    credits: Mapping[Text, CreditPrice] | None = Field(
+        default=None, max_length=MAX_MAPPED, description="by vendor or provider: USD for one of its credits"
     )
 
 

@@ -126,7 +126,7 @@ def _read_mapping(body: PricePreviewBody) -> Mapped:
         if not slash:
             raise InvalidRequest(f"`{place[:100]}` is not `vendor/model`.", param="entries")
         entries[vendor, model] = entry
-    return Mapped(body.providers or {}, entries)
+    return Mapped(body.providers or {}, entries, body.credits or {})
 
 
 # -- prices

@@ -171,7 +171,7 @@ class PriceFinding(Shape):
 
     model: str
     vendor: str
-    verdict: Literal["new", "changed", "same", "declared", "ambiguous", "unusable", "unlisted", "unmapped"]
+    verdict: Literal["new", "changed", "same", "declared", "ambiguous", "credits", "unusable", "unlisted", "unmapped"]
     why: str
     entry: str = Field(description="the entry of the list")
     from_: Moment | None = Field(alias="from")

@@ -245,6 +245,8 @@ class PriceShape(Shape):
     per_image: str
     per_thousand_faces: str
     per_job_if: dict[str, str]
+    per_second_if: dict[str, str]
+    per_image_if: dict[str, str]
     seconds: int | None = Field(description="seconds that are charged if the params give none")
     faces: int | None = Field(description="faces that are charged if `face_limit` is not given")
     currency: Literal["USD"]
