@@ -12,6 +12,7 @@ from starlette.datastructures import URL
 
 from penstock.domain.api_keys import ADMIN_PREFIX, ApiKey, Scope, hash_secret
 from penstock.domain.people.roles import PersonRole
+from penstock.domain.people.sign_in import SignedIn
 from penstock.errors import (
     ExpiredApiKey,
     InternalError,
@@ -28,7 +29,7 @@ from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
-from penstock.web.credentials import find_credential
+from penstock.web.credentials import ACCOUNT_HEADER, SESSION, find_credential, read_cookie, refuse_other_sites
 from penstock.web.permissions import SERVICE, Party, require
 from penstock.web.responses import problems
 
@@ -101,10 +102,40 @@ async def identify(request: Request, *, without_store: bool = False) -> Caller:
     """Return the caller if its key is valid, whatever its scopes, else raise the error to answer."""
     gateway = gateway_of(request)
     credential = find_credential(dict(request.scope["headers"]))
-    key = await gateway.keyring.check(credential, without_store=without_store)
+    key = await find_session_key(request) if credential is None else None
+    if key is None:
+        key = await gateway.keyring.check(credential, without_store=without_store)
     request.scope["state"]["account"] = key.account_id
     require(party_of(key), request.method, request.scope["route"])
     return Caller(request, gateway, key)
+
+
+async def find_session(request: Request) -> SignedIn | None:
+    """Return the console's session of a request that has no API key; None if it has no session's cookie.
+
+    Raise if the session has ended, or if a page of another site may have sent the request.
+    """
+    headers, own_origin = request.scope["headers"], base_url(request)
+    token = read_cookie(headers, SESSION, own_origin)
+    if token is None:
+        return None
+    refuse_other_sites(request.method, headers, own_origin)
+    return await gateway_of(request).sessions.check(token)
+
+
+async def find_session_key(request: Request) -> ApiKey | None:
+    """Return the hidden key of a session's person in the chosen account; None without a session."""
+    signed_in = await find_session(request)
+    if signed_in is None:
+        return None
+    chosen = dict(request.scope["headers"]).get(ACCOUNT_HEADER)
+    membership = signed_in.choose(None if chosen is None else chosen.decode("latin-1"))
+    if membership is None:
+        raise RoleNotAllowed("You have no role in this account." if chosen else "You have no role in any account.")
+    try:
+        return await gateway_of(request).keyring.check_hidden(membership.key_id)
+    except RevokedApiKey:
+        raise RoleNotAllowed("Your role in this account has ended, or the account is closed.") from None
 
 
 def party_of(key: ApiKey) -> Party:
@@ -125,7 +156,7 @@ class Somebody:
     async def do(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store. It applies here at once, on other servers within a second."""
         done = await self.gateway.database.write(verb, *args, **kwargs)
-        self.gateway.keyring.forget()
+        self.gateway.forget_access()
         return done
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
