@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar, cast
 from urllib.parse import quote, urlencode, urlsplit
 
-import aiohttp
-
 from penstock.domain.people.sign_in import Claims, SignInRule, check_secure_url, is_overflown
 from penstock.sign_in import tokens
 from penstock.sign_in.provider_http import ProviderFailed, ProviderHttp
@@ -193,8 +191,9 @@ class Provider:
         if secret is None:
             return await self._http.post(metadata.token_endpoint, {**form, "client_id": client_id})
         if metadata.takes_basic:
-            credentials = aiohttp.BasicAuth(quote(client_id, safe=""), quote(secret, safe=""))
-            return await self._http.post(metadata.token_endpoint, form, credentials)
+            pair = f"{quote(client_id, safe='')}:{quote(secret, safe='')}"
+            basic = f"Basic {base64.b64encode(pair.encode()).decode()}"
+            return await self._http.post(metadata.token_endpoint, form, basic)
         return await self._http.post(metadata.token_endpoint, {**form, "client_id": client_id, "client_secret": secret})
 
     async def _verify(self, token: str, header: tokens.TokenHeader) -> Claims:

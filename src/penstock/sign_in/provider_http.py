@@ -42,11 +42,9 @@ class ProviderHttp:
         headers = HEADERS if token is None else {**HEADERS, "authorization": f"Bearer {token}"}
         return await self._ask("GET", url, headers, None)
 
-    async def post(
-        self, url: str, form: Mapping[str, str], credentials: aiohttp.BasicAuth | None = None
-    ) -> Mapping[str, Any]:
+    async def post(self, url: str, form: Mapping[str, str], authorization: str | None = None) -> Mapping[str, Any]:
         """Send a form and return the JSON object of the answer."""
-        headers = HEADERS if credentials is None else {**HEADERS, "authorization": credentials.encode()}
+        headers = HEADERS if authorization is None else {**HEADERS, "authorization": authorization}
         return await self._ask("POST", url, headers, form)
 
     async def _ask(

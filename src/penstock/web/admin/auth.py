@@ -54,7 +54,8 @@ async def admit_administrator(request: Request) -> Administrator:
     if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
         return await _admit_operator(request, Actor.ADMIN)
-    if not find_credential(dict(request.scope["headers"])) and (signed_in := await find_session(request)) is not None:
+    has_key = find_credential(dict(request.scope["headers"])) is not None
+    if not has_key and (signed_in := await find_session(gateway, request.scope)) is not None:
         if not signed_in.person.is_operator:
             raise RoleNotAllowed("This needs an operator.", suggestion="Ask an operator of this server.")
         return await _admit_operator(request, signed_in.person.id)

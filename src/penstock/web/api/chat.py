@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from fastapi import Request
-
 from penstock.accounts.keyring import Proof
 from penstock.chat.answer import Answer
 from penstock.chat.answer_stream import AnswerStream, Interrupted
@@ -179,7 +177,7 @@ class Completions:
         proof: Proof | None = cycle.head.proof
         if proof is None or not self._gateway.keyring.holds(proof):
             credential = find_credential(cycle.head.fields)
-            if credential is None and (key := await find_session_key(Request(scope))) is not None:
+            if credential is None and (key := await find_session_key(self._gateway, scope)) is not None:
                 return self._check(key, scope)  # a session is checked at every request
             proof = await self._gateway.keyring.prove(credential, without_store=True)
             cycle.head.proof = proof

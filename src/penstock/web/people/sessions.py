@@ -33,7 +33,7 @@ NO_STORE = {"cache-control": "no-store"}
 @router.get("/api/v1/session", responses={200: success("The session.", "OwnSession"), **problems(*COOKIE)})
 async def get_own_session(request: Request) -> Response:
     """Get who is signed in by this browser's cookie: the person, the roles, and the end of the session."""
-    signed_in = await find_session(request)
+    signed_in = await find_session(gateway_of(request), request.scope)
     if signed_in is None:
         raise SessionEnded
     return Json(_describe_own(gateway_of(request), signed_in), headers=NO_STORE)
@@ -53,7 +53,7 @@ async def sign_out(request: Request) -> Response:
 
 async def _find_lasting(request: Request) -> SignedIn | None:
     try:
-        return await find_session(request)
+        return await find_session(gateway_of(request), request.scope)
     except SessionEnded:
         return None
 
@@ -139,7 +139,7 @@ async def end_session(person: PersonId, session_id: SessionId, request: Request)
 async def _find_person(request: Request) -> tuple[str, str | None]:
     """Return the person's id and the session of the request. A person without any role has sessions too."""
     if find_credential(dict(request.scope["headers"])) is None:
-        signed_in = await find_session(request)
+        signed_in = await find_session(gateway_of(request), request.scope)
         if signed_in is not None:
             return signed_in.person.id, signed_in.session.id
     return (await admit_person(request)).person_id, None
