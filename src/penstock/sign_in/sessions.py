@@ -67,8 +67,11 @@ class ConsoleSessions:
         self._changes += 1
         self._remembered.clear()
 
-    async def find(self, token: str) -> SignedIn | None:
-        """Return the session of a cookie and its person, or None if it has ended."""
+    async def find(self, token: str, *, touches: bool = False) -> SignedIn | None:
+        """Return the session of a cookie and its person, or None if it has ended.
+
+        With `touches`, this counts as a request, from which the idle time is counted.
+        """
         body, _, tag = token.partition(".")
         if len(token) > MAX_TOKEN_CHARACTERS or not token.isascii() or not hmac.compare_digest(tag, self._tag(body)):
             return None
@@ -77,13 +80,13 @@ class ConsoleSessions:
         now = self._clock()
         if found is None or found.session.is_over(self._policy(), now):
             return None
-        if now >= found.session.seen_at + min(TOUCH_SECONDS, self._policy().idle_seconds / 10):
+        if touches and now >= found.session.seen_at + min(TOUCH_SECONDS, self._policy().idle_seconds / 10):
             self._touch(digest, found, now)
         return found
 
-    async def check(self, token: str) -> SignedIn:
+    async def check(self, token: str, *, touches: bool = True) -> SignedIn:
         """Like `find`, but raise if the session has ended."""
-        found = await self.find(token)
+        found = await self.find(token, touches=touches)
         if found is None:
             raise SessionEnded
         return found

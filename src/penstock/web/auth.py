@@ -126,7 +126,9 @@ async def find_session(gateway: Gateway, scope: Message) -> SignedIn | None:
     if token is None:
         return None
     refuse_other_sites(scope["method"], headers, own_origin)
-    return await gateway.sessions.check(token)
+    state = scope["state"]
+    is_new, state["has_session"] = "has_session" not in state, True
+    return await gateway.sessions.check(token, touches=is_new)  # a stream that is checked again keeps no session alive
 
 
 async def find_session_key(gateway: Gateway, scope: Message) -> ApiKey | None:
