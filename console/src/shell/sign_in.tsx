@@ -1,5 +1,5 @@
 /** Sign-in form for the key of an account or the administrator. */
-import { Alert, Anchor, Button, Divider, PasswordInput, Stack, Text, Title } from "@mantine/core";
+import { Alert, Anchor, Button, PasswordInput, Stack, Text, Title } from "@mantine/core";
 import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
@@ -51,7 +51,9 @@ function Ways({ asked }: { asked: Role | undefined }) {
       ))}
       {ways?.keys && (
         <>
-          <Divider label="or" />
+          <Text c="dimmed" ta="center">
+            or
+          </Text>
           <KeyForm asked={asked} />
         </>
       )}
