@@ -7,6 +7,7 @@ import { EmptyState } from "./parts/empty_state";
 import { PageLoading } from "./parts/page";
 import { useSession } from "./session";
 import { ErrorBoundary } from "./shell/error_boundary";
+import { NoRole } from "./shell/no_role";
 import { Shell } from "./shell/shell";
 import { SignIn } from "./shell/sign_in";
 
@@ -15,6 +16,7 @@ const Compare = lazy(PAGE_CODE["/compare"]);
 
 export function App() {
   const session = useSession();
+  if (session.person && !session.account && !session.admin) return <NoRole person={session.person} />;
   if (!session.account && !session.admin) return <SignIn />;
   const home = session.account ? "/playground" : "/admin/keys";
   return (

@@ -113,6 +113,15 @@ export const PAGES: PageEntry[] = [
     Component: lazy(PAGE_CODE["/my-keys"]),
   },
   {
+    path: "/my-sessions",
+    title: WORDS.mySessions,
+    icon: "leave",
+    role: "account",
+    shortcut: "e",
+    isForPeople: true,
+    Component: lazy(PAGE_CODE["/my-sessions"]),
+  },
+  {
     path: "/people",
     title: WORDS.people,
     icon: "accounts",

@@ -1,5 +1,9 @@
-/** The keys of this tab. They live in its session storage and nowhere else: closing the tab forgets them. */
+/**
+ * Who is signed in: by keys, which live in this tab's session storage and nowhere else, or by a provider. Then the
+ * credential is a cookie that no script can read, and a marker stands in the place of each key.
+ */
 import { useSyncExternalStore } from "react";
+import type { OwnSession } from "./api/shapes";
 
 export type Role = "account" | "admin";
 
@@ -10,10 +14,15 @@ export interface Session {
   admin: string | null;
   /** Why the last key was given up, if the server did not want it any more. */
   notice: string | null;
+  /** The person whom a provider signed in. */
+  person: OwnSession | null;
 }
 
+const MARKER = "session:";
+const CHOSEN = "penstock.account";
+
 const PLACE = "penstock.session";
-const NOBODY: Session = { account: null, admin: null, notice: null };
+const NOBODY: Session = { account: null, admin: null, notice: null, person: null };
 const listeners = new Set<() => void>();
 let current = read();
 
@@ -27,7 +36,7 @@ function read(): Session {
 
 function write(next: Session): void {
   current = next;
-  sessionStorage.setItem(PLACE, JSON.stringify({ account: next.account, admin: next.admin }));
+  if (!next.person) sessionStorage.setItem(PLACE, JSON.stringify({ account: next.account, admin: next.admin }));
   for (const listener of listeners) listener();
 }
 
@@ -47,6 +56,27 @@ export function signOut(role?: Role, notice: string | null = null): void {
   write(role ? { ...current, [role]: null, notice } : { ...NOBODY, notice });
 }
 
+/** Take up a session that a provider's sign-in began, in the account that was used last. */
+export function enter(person: OwnSession, account = sessionStorage.getItem(CHOSEN)): void {
+  const chosen = person.accounts.find((each) => each.account_id === account)?.account_id ?? person.account_id;
+  if (chosen) sessionStorage.setItem(CHOSEN, chosen);
+  const admin = person.operator ? MARKER : null;
+  write({ account: chosen && MARKER + chosen, admin, notice: null, person });
+}
+
+/** The headers that prove who asks: a key, or the account for which the cookie counts. */
+export function headersOf(key: string | null): Record<string, string> {
+  if (!key) return {};
+  if (!key.startsWith(MARKER)) return { authorization: `Bearer ${asBytes(key)}` };
+  const account = key.slice(MARKER.length);
+  return { "x-penstock-csrf": "1", ...(account ? { "x-penstock-account": account } : {}) };
+}
+
+/** Headers are written byte by byte, and read so: whatever was typed goes as UTF-8, and the server says if it is no key. */
+function asBytes(text: string): string {
+  return String.fromCharCode(...new TextEncoder().encode(text));
+}
+
 export function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -58,5 +88,6 @@ export function useSession(): Session {
 
 /** The part of a key that is safe to show: `psk_1st3n9bg0semh7avm3`. */
 export function publicPart(key: string): string {
+  if (key.startsWith(MARKER)) return key.slice(MARKER.length);
   return key.split("_").slice(0, 2).join("_");
 }

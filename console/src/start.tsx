@@ -7,6 +7,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { Router } from "wouter";
 import { createQueryClient, MODELS } from "./api/queries";
+import { resume } from "./api/sign_in";
 import { App } from "./app";
 import { nonce } from "./nonce";
 import { getSession } from "./session";
@@ -14,6 +15,7 @@ import { ErrorBoundary } from "./shell/error_boundary";
 import { resolver, theme } from "./theme";
 
 const client = createQueryClient();
+await resume();
 // Nearly every page shows them: they are asked for while the page is still being drawn.
 if (getSession().account) void client.prefetchQuery(MODELS);
 

@@ -51,6 +51,8 @@ export const WORDS = {
   model: "Model",
   models: "Models",
   myKeys: "My keys",
+  mySessions: "My sessions",
+  signOut: "Sign out",
   name: "Name",
   newKey: "New key",
   newPipeline: "New pipeline",

@@ -29,6 +29,7 @@ PenstockError
 ├── InternalError 500, StoreUnavailable 503, SecretsUnavailable 503, Overloaded 503, GuardrailUnavailable 503,
 │   StillRunning 504
 ├── VendorFailed, VendorAnswerLost 502 (upstream_error), VendorRefusedUs 502 (upstream_auth), VendorTimeout 504
+├── SignInFailed and others of sign-in: domain/people/sign_in_errors.py
 └── JobError               shown in a job's `error`, never as an HTTP status: domain/job_errors.py
 
 A class's docstring is its default message; its name, in snake case, is its code unless it says otherwise.

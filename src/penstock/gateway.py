@@ -29,6 +29,7 @@ from penstock.domain.files import StoredFile
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Claim
 from penstock.domain.kept.responses import KeepPolicy
+from penstock.domain.people.sign_in import SessionPolicy
 from penstock.domain.sharing.links import ShareTokens
 from penstock.errors import StoreUnavailable
 from penstock.fairness.body_memory import BodyMemory, make_bounds
@@ -63,6 +64,9 @@ from penstock.safe_fetch.policy import check_url
 from penstock.sealing.master_keys import MasterKeys
 from penstock.sealing.vault import Vault
 from penstock.settings.tables import Settings
+from penstock.sign_in.provider import ProviderOptions
+from penstock.sign_in.sessions import ConsoleSessions
+from penstock.sign_in.sign_in import SignIn
 from penstock.storage.assets import Assets
 from penstock.storage.open_uploads import UploadFolder
 from penstock.storage.previews import Previews
@@ -148,6 +152,8 @@ class Gateway:
     contact: StoreContact
     sound_meter: SoundMeter
     keyring: Keyring
+    sessions: ConsoleSessions
+    sign_in: SignIn
     prices: PriceWatch
     dispatch: Dispatch
     upkeep: Upkeep
@@ -274,6 +280,7 @@ class Gateway:
         if not self._is_assembled:
             return
         await self._read_credential()
+        self.sign_in.use(_make_providers(settings))
         self.relay.routes.forget()
         self.dispatch.reseat()
         await self._learn()
@@ -291,6 +298,25 @@ class Gateway:
         self._resources.push_async_callback(self.keyring.stop)
         self.admission = Admission(self.database, new_id("process"), self.clocks, contact)
         self._resources.push_async_callback(self.admission.stop)
+        self._open_sign_in(secret)
+
+    def _open_sign_in(self, secret: bytes) -> None:
+        policy = lambda: self.session_policy  # noqa: E731  as short as the others
+        self.sessions = ConsoleSessions(self.database, secret, policy, self.clock, self.steady)
+        self._resources.push_async_callback(self.sessions.stop)
+        self.sign_in = SignIn(self.database, policy, self.clocks)
+        self.sign_in.use(_make_providers(self.settings))
+        self._resources.push_async_callback(self.sign_in.stop)
+
+    @property
+    def session_policy(self) -> SessionPolicy:
+        """Return the limits of sessions in the settings."""
+        return _make_session_policy(self.settings)
+
+    def forget_access(self) -> None:
+        """Look up keys, roles and sessions again, as something was changed here."""
+        self.keyring.forget()
+        self.sessions.forget()
 
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
@@ -613,6 +639,31 @@ def _make_chat_policy(settings: Settings) -> ChatPolicy:
 
 def _make_keep_policy(settings: Settings) -> KeepPolicy:
     return KeepPolicy(settings.chat.response_retention, settings.chat.response_quota_mb << 20)
+
+
+def _make_session_policy(settings: Settings) -> SessionPolicy:
+    limits, names = settings.sessions, frozenset(settings.sign_in)
+    return SessionPolicy(
+        idle_seconds=limits.idle, max_seconds=limits.max_age, max_per_person=limits.max_per_person, providers=names
+    )
+
+
+def _make_providers(settings: Settings) -> list[ProviderOptions]:
+    return [
+        ProviderOptions(
+            name=name,
+            title=table.title or name,
+            issuer=table.issuer,
+            client_id=table.client_id,
+            client_secret=None if table.client_secret is None else table.client_secret.get_secret_value(),
+            scopes=table.scopes,
+            groups_claim=table.groups_claim,
+            trust_email=table.trust_email,
+            uses_userinfo=table.userinfo == "used",
+            rules=tuple(rule.rule(table.groups_claim) for rule in table.rules),
+        )
+        for name, table in settings.sign_in.items()
+    ]
 
 
 def _hide_secrets(settings: Settings) -> None:

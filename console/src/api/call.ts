@@ -1,8 +1,8 @@
-/** Requests to the server: JSON with the tab's key. Errors become exceptions. */
-import { getSession, type Role, signOut } from "../session";
+/** Requests to the server: JSON with the tab's key or the session's cookie. Errors become exceptions. */
+import { getSession, headersOf, type Role, signOut } from "../session";
 import { type ApiError, errorOf, Unreachable } from "./errors";
 
-const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key"]);
+const GONE = new Set(["invalid_api_key", "expired_api_key", "revoked_api_key", "session_ended"]);
 
 export interface Asking {
   method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -29,7 +29,7 @@ export async function ask(path: string, asking: Asking = {}): Promise<Response> 
   const role = asking.as ?? (path.startsWith("/admin/") ? "admin" : "account");
   const key = asking.key ?? getSession()[role];
   const headers = new Headers(asking.headers);
-  if (key) headers.set("authorization", `Bearer ${asBytes(key)}`);
+  for (const [name, value] of Object.entries(headersOf(key))) headers.set(name, value);
   const isForm = asking.body instanceof FormData;
   if (asking.body !== undefined && !isForm) headers.set("content-type", "application/json");
   const body = asking.body === undefined ? null : isForm ? (asking.body as FormData) : JSON.stringify(asking.body);
@@ -47,14 +47,9 @@ export async function ask(path: string, asking: Asking = {}): Promise<Response> 
   throw error;
 }
 
-/** Headers are written byte by byte, and read so: whatever was typed goes as UTF-8, and the server says if it is no key. */
-function asBytes(text: string): string {
-  return String.fromCharCode(...new TextEncoder().encode(text));
-}
-
 /** A key that the server does not want any more leads back to signing in, with the server's own words. */
 function giveUpKey(error: ApiError, role: Role): void {
-  if (error.status === 401 && GONE.has(error.code)) signOut(role, error.message);
+  if (error.status === 401 && GONE.has(error.code)) signOut(getSession().person ? undefined : role, error.message);
 }
 
 /** Ask for JSON. An answer without a body is null. */

@@ -1,6 +1,6 @@
 /** The person behind the account's key, if it is a person's. */
 import { useQuery } from "@tanstack/react-query";
-import { useSession } from "../session";
+import { getSession, useSession } from "../session";
 import { call } from "./call";
 import type { OwnKey, OwnPerson } from "./shapes";
 
@@ -16,6 +16,7 @@ export function usePerson() {
 }
 
 async function readPerson(signal: AbortSignal): Promise<OwnPerson | null> {
+  if (getSession().person) return await call<OwnPerson>("/api/v1/person", { signal });
   const key = await call<OwnKey>("/api/v1/key", { signal, as: "account" });
   if (!key.role || key.endpoints.length > 0 || key.models.length > 0) return null;
   return await call<OwnPerson>("/api/v1/person", { signal });

@@ -60,7 +60,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored" | "price.set" | "price.removed";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "person.signed_in" | "person.signed_out" | "person.unlinked" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored" | "price.set" | "price.removed";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -1746,6 +1746,76 @@ export interface components {
             endpoints: string[];
         };
         /**
+         * OwnSession
+         * @description The session of this request, with the person and their roles.
+         */
+        OwnSession: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "session";
+            /** Id */
+            id: string;
+            /** Provider */
+            provider: string;
+            /**
+             * Title
+             * @description the provider's name on the button
+             */
+            title: string;
+            /**
+             * Browser
+             * @description the `user-agent` of the sign-in
+             */
+            browser: string;
+            /**
+             * Address
+             * @description the address of the sign-in
+             */
+            address: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description the latest request, to a minute
+             */
+            seen_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description the end, whatever is requested until then
+             */
+            expires_at: string;
+            /**
+             * Current
+             * @description true: the session of this request
+             */
+            current: boolean;
+            /** Person Id */
+            person_id: string;
+            /** Email */
+            email: string;
+            /** Name */
+            name: string;
+            /**
+             * Operator
+             * @description true: may administer the whole server
+             */
+            operator: boolean;
+            /**
+             * Account Id
+             * @description the account of requests without `x-penstock-account`
+             */
+            account_id: string | null;
+            /** Accounts */
+            accounts: components["schemas"]["MembershipShape"][];
+        };
+        /**
          * ParentManifestShape
          * @description An earlier manifest that the file carries, such as its vendor's.
          */
@@ -2509,6 +2579,87 @@ export interface components {
             data: string;
         };
         /**
+         * SessionList
+         * @description Sessions, newest first.
+         */
+        SessionList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["SessionShape"][];
+        };
+        /**
+         * SessionShape
+         * @description A session in the console.
+         */
+        SessionShape: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "session";
+            /** Id */
+            id: string;
+            /** Provider */
+            provider: string;
+            /**
+             * Title
+             * @description the provider's name on the button
+             */
+            title: string;
+            /**
+             * Browser
+             * @description the `user-agent` of the sign-in
+             */
+            browser: string;
+            /**
+             * Address
+             * @description the address of the sign-in
+             */
+            address: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Seen At
+             * Format: date-time
+             * @description the latest request, to a minute
+             */
+            seen_at: string;
+            /**
+             * Expires At
+             * Format: date-time
+             * @description the end, whatever is requested until then
+             */
+            expires_at: string;
+            /**
+             * Current
+             * @description true: the session of this request
+             */
+            current: boolean;
+        };
+        /**
+         * SessionsEnded
+         * @description The end of several sessions.
+         */
+        SessionsEnded: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "sessions_ended";
+            /**
+             * Ended
+             * @description the number of sessions
+             */
+            ended: number;
+        };
+        /**
          * SettingsChange
          * @description A change of the run-time settings.
          */
@@ -2834,6 +2985,58 @@ export interface components {
             input_url: string | null;
             /** Outputs */
             outputs: components["schemas"]["SharedOutput"][];
+        };
+        /**
+         * SignInProvider
+         * @description A provider by which one may sign in.
+         */
+        SignInProvider: {
+            /** Name */
+            name: string;
+            /**
+             * Title
+             * @description the name on the button
+             */
+            title: string;
+        };
+        /**
+         * SignInWays
+         * @description The ways to sign in to the console.
+         */
+        SignInWays: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "sign_in";
+            /**
+             * Keys
+             * @description true: the console offers to sign in by a key
+             */
+            keys: boolean;
+            /** Providers */
+            providers: components["schemas"]["SignInProvider"][];
+            /**
+             * Signed In
+             * @description true: the cookie of this request is that of a session
+             */
+            signed_in: boolean;
+        };
+        /**
+         * SignOut
+         * @description The end of a session.
+         */
+        SignOut: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "sign_out";
+            /**
+             * Redirect
+             * @description the address at which the provider ends its own session
+             */
+            redirect: string | null;
         };
         /**
          * SignerShape

@@ -5,8 +5,10 @@ import { lazy, type ReactNode, Suspense, useEffect, useRef } from "react";
 import { Link, useLocation } from "wouter";
 import { useAccountFeed } from "../api/live";
 import { useMenuOf } from "../api/person";
+import { leave } from "../api/sign_in";
 import { PAGES, type PageEntry } from "../pages";
-import { publicPart, signOut, useSession } from "../session";
+import { publicPart, useSession } from "../session";
+import { AccountSwitch } from "./account_switch";
 import { Icon, type IconName } from "./icons";
 import { Mark } from "./mark";
 import { useShortcuts } from "./shortcuts";
@@ -78,10 +80,7 @@ function useMoveTo(path: string | undefined, main: React.RefObject<HTMLElement |
 function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
   const session = useSession();
   const [, navigate] = useLocation();
-  const leave = () => {
-    signOut();
-    navigate("/");
-  };
+  const goAway = () => void leave().finally(() => navigate("/"));
   const mayOpen = useMenuOf();
   const ours = PAGES.filter((page) => page.role === "account" && session.account && mayOpen(page));
   const administration = PAGES.filter((page) => page.role === "admin" && session.admin);
@@ -113,11 +112,14 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
             <Icon name="help" size={16} />
           </button>
         </div>
-        {!session.admin && <OtherKey to="/admin/keys" label="Sign in as admin" icon="keys" />}
-        {!session.account && <OtherKey to="/playground" label="Use an account's key" icon="accounts" />}
-        {session.account && <div className="whose">{publicPart(session.account)}</div>}
-        {session.admin && <div className="whose">administrator</div>}
-        <button type="button" className="rail-button" onClick={leave}>
+        <AccountSwitch session={session} />
+        {!session.admin && !session.person && <OtherKey to="/admin/keys" label="Sign in as admin" icon="keys" />}
+        {!session.account && !session.person && (
+          <OtherKey to="/playground" label="Use an account's key" icon="accounts" />
+        )}
+        {session.account && !session.person && <div className="whose">{publicPart(session.account)}</div>}
+        {session.admin && !session.person && <div className="whose">administrator</div>}
+        <button type="button" className="rail-button" onClick={goAway}>
           <Icon name="leave" size={16} />
           Sign out
         </button>

@@ -4,6 +4,7 @@ import { useDocumentTitle } from "@mantine/hooks";
 import { type FormEvent, useState } from "react";
 import { Link, useLocation } from "wouter";
 import { call } from "../api/call";
+import { addressOf, useWays } from "../api/sign_in";
 import { PAGES } from "../pages";
 import { ErrorNotice } from "../parts/error_notice";
 import { keep, type Role, signOut, useSession } from "../session";
@@ -13,7 +14,7 @@ import { Mark } from "./mark";
 /** `asked`: a page needs this key too, and the rest is signed in already. */
 export function SignIn({ asked }: { asked?: Role }) {
   useDocumentTitle("Sign in - Penstock");
-  const form = <KeyForm asked={asked} />;
+  const form = <Ways asked={asked} />;
   if (asked) return <div style={{ maxWidth: 420, margin: "10vh auto" }}>{form}</div>;
   return (
     <div className="sign-in">
@@ -33,7 +34,43 @@ export function SignIn({ asked }: { asked?: Role }) {
   );
 }
 
-function KeyForm({ asked }: { asked: Role | undefined }) {
+/** The buttons of the providers, and the form for a key where the server accepts one. */
+function Ways({ asked }: { asked: Role | undefined }) {
+  const ways = useWays();
+  const { notice, person } = useSession();
+  const providers = person ? [] : (ways?.providers ?? []);
+  if (providers.length === 0) return <KeyForm asked={asked} isFirst />;
+  return (
+    <Stack>
+      <Title order={1}>Sign in</Title>
+      {notice && <SignedOut notice={notice} />}
+      {providers.map(({ name, title }) => (
+        <Button key={name} component="a" href={addressOf(name)} size="md">
+          Sign in with {title}
+        </Button>
+      ))}
+      {ways?.keys && (
+        <>
+          <Text c="dimmed" ta="center">
+            or
+          </Text>
+          <KeyForm asked={asked} />
+        </>
+      )}
+    </Stack>
+  );
+}
+
+function SignedOut({ notice }: { notice: string }) {
+  return (
+    <Alert className="notice" color="gate" title="You were signed out" role="status">
+      {notice}
+    </Alert>
+  );
+}
+
+/** `isFirst`: the form is all there is, and has the heading. */
+function KeyForm({ asked, isFirst = false }: { asked: Role | undefined; isFirst?: boolean }) {
   const { notice } = useSession();
   const [location, navigate] = useLocation();
   const [key, setKey] = useState("");
@@ -56,12 +93,8 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
   return (
     <form onSubmit={submit} aria-label="Sign in">
       <Stack>
-        <Title order={1}>{asked ? `This page needs ${NAMES[asked]}` : "Sign in"}</Title>
-        {notice && !error && (
-          <Alert className="notice" color="gate" title="You were signed out" role="status">
-            {notice}
-          </Alert>
-        )}
+        {isFirst && <Title order={1}>{asked ? `This page needs ${NAMES[asked]}` : "Sign in"}</Title>}
+        {isFirst && notice && !error && <SignedOut notice={notice} />}
         <PasswordInput
           label={WORDS.key}
           description="The key of an account (psk_…) or of the administrator (psa_…). It stays in this tab until you close it."
@@ -71,13 +104,13 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
           size="md"
           required
           withAsterisk={false}
-          autoFocus
+          autoFocus={isFirst}
           value={key}
           onChange={(event) => setKey(event.currentTarget.value)}
           visibilityToggleButtonProps={{ "aria-label": "Show key" }}
         />
         {error !== null && <ErrorNotice error={error} />}
-        <Button type="submit" size="md" loading={busy} disabled={!key.trim()}>
+        <Button type="submit" size="md" variant={isFirst ? "filled" : "default"} loading={busy} disabled={!key.trim()}>
           Sign in
         </Button>
         <Text size="sm" c="dimmed">
@@ -94,7 +127,7 @@ function KeyForm({ asked }: { asked: Role | undefined }) {
               {asked === "admin" ? "Back to the playground" : "Back to administration"}
             </Button>
             <Button variant="subtle" onClick={() => signOut()}>
-              Sign out
+              {WORDS.signOut}
             </Button>
           </>
         )}

@@ -15,6 +15,7 @@ from penstock.domain.budgets import Period
 from penstock.domain.ids import new_id
 from penstock.domain.money import format_usd
 from penstock.domain.people.roles import KEY_ROLES, LOCAL, KeyPolicy, Membership, Person, PersonRole, may_change
+from penstock.domain.people.sign_in_errors import SessionNotFound
 from penstock.errors import (
     KeyNotFound,
     KeyNotRotatable,
@@ -25,10 +26,12 @@ from penstock.errors import (
 )
 from penstock.store import locks
 from penstock.store.database import Connection
-from penstock.store.queries.accounts import key_rows, people_rows
+from penstock.store.queries.accounts import identity_rows, key_rows, people_rows, session_rows
 
 MAX_OVERLAP_SECONDS: Final = 7 * 86400.0
 """The longest time that a person's rotated key works beside its successor."""
+NO_ACCOUNT: Final = ""
+"""Account of audit log entries that change no key, so that no server looks keys up again."""
 
 # -- people
 
@@ -75,9 +78,10 @@ def set_operator(connection: Connection, actor: str, text: str, now: float, *, i
 
 
 def deactivate(connection: Connection, actor: str, text: str, now: float) -> Person:
-    """End a person's roles and keys, and refuse new roles."""
+    """End a person's roles, keys and sessions, and refuse new ones."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     person = get_person(connection, text)
+    session_rows.remove_of_person(connection, person.id)
     for membership in people_rows.memberships_of(connection, person.id):
         remove_member(connection, actor, person, membership.account_id, now)
     if person.deactivated_at is not None:
@@ -98,6 +102,39 @@ def activate(connection: Connection, actor: str, text: str, now: float) -> Perso
     people_rows.write(connection, after)
     note(connection, actor, Action.PERSON_ACTIVATED, person.id, None, now, {"email": person.email})
     return after
+
+
+# -- sessions
+
+
+def end_session(connection: Connection, actor: str, person_id: str, session_id: str, now: float) -> None:
+    """End one session of a person."""
+    if not session_rows.remove(connection, session_id, person_id):
+        raise SessionNotFound(f"There is no session `{session_id[:100]}`.", param="session_id")
+    note_sign_out(connection, actor, person_id, 1, now)
+
+
+def end_sessions(connection: Connection, actor: str, person_id: str, now: float) -> int:
+    """End all sessions of a person. Return their number."""
+    ended = session_rows.remove_of_person(connection, person_id)
+    if ended:
+        note_sign_out(connection, actor, person_id, ended, now)
+    return ended
+
+
+def unlink(connection: Connection, actor: str, text: str, now: float) -> Person:
+    """Forget the identities of a person at providers, and end the sessions. The next sign-in links by address again."""
+    locks.hold(connection, ADMINISTRATION_LOCK)
+    person = get_person(connection, text)
+    end_sessions(connection, actor, person.id, now)
+    if identity_rows.remove_of_person(connection, person.id):
+        note(connection, actor, Action.PERSON_UNLINKED, person.id, NO_ACCOUNT, now, {"email": person.email})
+    return person
+
+
+def note_sign_out(connection: Connection, actor: str, person_id: str, ended: int, now: float) -> None:
+    """Write an entry of the audit log about sessions that were ended."""
+    note(connection, actor, Action.PERSON_SIGNED_OUT, person_id, NO_ACCOUNT, now, {"sessions": ended})
 
 
 # -- roles

@@ -15,6 +15,7 @@ from penstock.observability import metrics
 from penstock.storage.assets import Assets
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Connection, Database
+from penstock.store.queries.accounts import identity_rows, session_rows
 from penstock.store.queries.billing import process_lease_rows
 from penstock.store.queries.chat import response_rows
 from penstock.store.queries.files import asset_rows, file_rows, lineage_rows, share_rows, storage_rows
@@ -140,6 +141,8 @@ class Upkeep:
         await self._database.write(wakeup_rows.remove, now - WAKEUP_RETENTION_SECONDS)
         await self._database.write(delivery_rows.remove_old, now - DELIVERY_RETENTION_SECONDS)
         await self._database.write(share_rows.remove_expired, now, SWEEP_BATCH)
+        await self._database.write(session_rows.remove_expired, now, SWEEP_BATCH)
+        await self._database.write(identity_rows.remove_expired, now)
         if self._is_steady():
             await self._database.write(response_rows.end_lost, now, SWEEP_BATCH)
         responses = await self._database.write(response_rows.remove_expired, now, SWEEP_BATCH)

@@ -85,8 +85,8 @@ def _label(path: KeyPath) -> str:
     match path:
         case ("models" | "prices" | "guardrails" as name, int(index), *rest):
             table = f"[[{name}]] {index + 1}"
-        case ("vendors", str(name), *rest):
-            table = f"[vendors.{name}]"
+        case ("vendors" | "sign_in" as part, str(name), *rest):
+            table = f"[{part}.{name}]"
         case (str(section), name, *others):
             table, rest = f"[{section}]", [name, *others]
         case _:

@@ -145,7 +145,7 @@ def _may_be_secret(path: KeyPath) -> bool:
     """Return whether a value may be written as `env:NAME` or `file:PATH`. A guardrail's words may look like that."""
     if path[0] in ("vendors", "sealing") or path == ("server", "admin_key"):
         return True
-    return path[0] == "guardrails" and path[-1] == "secret"
+    return (path[0], path[-1]) in (("guardrails", "secret"), ("sign_in", "client_secret"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from pydantic import (
 from penstock.settings.guardrails import GuardrailTable
 from penstock.settings.prices import AnyPrice, PriceEntry
 from penstock.settings.problems import SettingsError, Source, explain, nearest, reject
+from penstock.settings.sign_in import Providers, Sessions
 from penstock.settings.sources import gather, map_texts
 from penstock.settings.table import Table
 from penstock.settings.values import (
@@ -379,6 +380,8 @@ class Settings(Table):
     provenance: Provenance = Provenance()
     facades: Facades = Facades()
     sealing: Sealing = Sealing()
+    sessions: Sessions = Sessions()
+    sign_in: Providers = Field(default={}, repr=False)
     vendors: Annotated[Mapping[VendorName, VendorTable], BeforeValidator(name_built_in)] = Field(default={}, repr=False)
     models: tuple[ModelEntry, ...] = ()
     prices: tuple[PriceEntry, ...] = ()
@@ -519,6 +522,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("provenance", name) for name in Provenance.model_fields),
         *(("facades", name) for name in Facades.model_fields),
         *(("sealing", name) for name in Sealing.model_fields),
+        *(("sessions", name) for name in Sessions.model_fields),
     )
 }
 """Environment variables by setting; of two for one setting, the later applies."""

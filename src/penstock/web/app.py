@@ -31,7 +31,7 @@ from penstock.web.facades import fal, replicate
 from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
-from penstock.web.people import directory, members
+from penstock.web.people import directory, members, sessions, sign_in
 from penstock.web.people import keys as person_keys
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -65,6 +65,8 @@ PAGES = (
     members,
     person_keys,
     directory,
+    sign_in,
+    sessions,
     accounts,
     keys,
     ledger,

@@ -9,9 +9,11 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
 from starlette.datastructures import URL
+from starlette.datastructures import Headers as RequestHeaders
 
 from penstock.domain.api_keys import ADMIN_PREFIX, ApiKey, Scope, hash_secret
 from penstock.domain.people.roles import PersonRole
+from penstock.domain.people.sign_in import SignedIn
 from penstock.errors import (
     ExpiredApiKey,
     InternalError,
@@ -28,9 +30,10 @@ from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows
-from penstock.web.credentials import find_credential
+from penstock.web.credentials import ACCOUNT_HEADER, SESSION, find_credential, read_cookie, refuse_other_sites
 from penstock.web.permissions import SERVICE, Party, require
 from penstock.web.responses import problems
+from penstock.web.server.asgi import Message
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -82,10 +85,14 @@ def gateway_of(request: Request) -> Gateway:
 
 def base_url(request: Request) -> str:
     """Return the base URL for links: `server.public_url`, else the address that the request was sent to."""
-    public_url = gateway_of(request).settings.server.public_url
+    return _find_base_url(gateway_of(request), request.scope)
+
+
+def _find_base_url(gateway: Gateway, scope: Message) -> str:
+    public_url = gateway.settings.server.public_url
     if public_url:
         return public_url
-    scope, headers = request.scope, request.headers
+    headers = RequestHeaders(scope=scope)
     forwarded = headers.get("x-forwarded-proto", "") if scope["client"] and scope["client"][0] in TRUSTED else ""
     return _write_url(scope["scheme"], scope["server"], headers.get("host"), forwarded.rpartition(",")[2].strip())
 
@@ -101,10 +108,42 @@ async def identify(request: Request, *, without_store: bool = False) -> Caller:
     """Return the caller if its key is valid, whatever its scopes, else raise the error to answer."""
     gateway = gateway_of(request)
     credential = find_credential(dict(request.scope["headers"]))
-    key = await gateway.keyring.check(credential, without_store=without_store)
+    key = await find_session_key(gateway, request.scope) if credential is None else None
+    if key is None:
+        key = await gateway.keyring.check(credential, without_store=without_store)
     request.scope["state"]["account"] = key.account_id
     require(party_of(key), request.method, request.scope["route"])
     return Caller(request, gateway, key)
+
+
+async def find_session(gateway: Gateway, scope: Message) -> SignedIn | None:
+    """Return the console's session of a request that has no API key; None if it has no session's cookie.
+
+    Raise if the session has ended, or if a page of another site may have sent the request.
+    """
+    headers, own_origin = scope["headers"], _find_base_url(gateway, scope)
+    token = read_cookie(headers, SESSION, own_origin)
+    if token is None:
+        return None
+    refuse_other_sites(scope["method"], headers, own_origin)
+    state = scope["state"]
+    is_new, state["has_session"] = "has_session" not in state, True
+    return await gateway.sessions.check(token, touches=is_new)  # a stream that is checked again keeps no session alive
+
+
+async def find_session_key(gateway: Gateway, scope: Message) -> ApiKey | None:
+    """Return the hidden key of a session's person in the chosen account; None without a session."""
+    signed_in = await find_session(gateway, scope)
+    if signed_in is None:
+        return None
+    chosen = dict(scope["headers"]).get(ACCOUNT_HEADER)
+    membership = signed_in.choose(None if chosen is None else chosen.decode("latin-1"))
+    if membership is None:
+        raise RoleNotAllowed("You have no role in this account." if chosen else "You have no role in any account.")
+    try:
+        return await gateway.keyring.check_hidden(membership.key_id)
+    except RevokedApiKey:
+        raise RoleNotAllowed("Your role in this account has ended, or the account is closed.") from None
 
 
 def party_of(key: ApiKey) -> Party:
@@ -125,7 +164,7 @@ class Somebody:
     async def do(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store. It applies here at once, on other servers within a second."""
         done = await self.gateway.database.write(verb, *args, **kwargs)
-        self.gateway.keyring.forget()
+        self.gateway.forget_access()
         return done
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:

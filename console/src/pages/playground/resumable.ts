@@ -1,7 +1,7 @@
 /** Large files in pieces, by tus: after a cut, also after a reload, what has arrived is not sent again. */
 import { DetailedError, Upload } from "tus-js-client";
 import { errorOf, Unreachable } from "../../api/errors";
-import { getSession } from "../../session";
+import { getSession, headersOf } from "../../session";
 
 const PIECE = 8 << 20;
 const PAUSES = [500, 1000, 2000, 4000, 8000];
@@ -24,7 +24,7 @@ function send(file: File, onProgress: (sent: number) => void): Promise<string> {
   return new Promise((resolve, reject) => {
     const upload: Upload = new Upload(file, {
       endpoint: "/api/v1/files/tus",
-      headers: { authorization: `Bearer ${getSession().account}` },
+      headers: headersOf(getSession().account),
       metadata: { filename: file.name, filetype: file.type },
       chunkSize: PIECE,
       retryDelays: PAUSES,

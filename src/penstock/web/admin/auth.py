@@ -9,12 +9,13 @@ from fastapi import Request
 from penstock.accounts.keyring import CHALLENGE
 from penstock.domain.accounts import Actor
 from penstock.domain.api_keys import PREFIX, ApiKey
-from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, ScopeNotAllowed
+from penstock.errors import InvalidApiKey, MissingApiKey, PenstockError, RoleNotAllowed, ScopeNotAllowed
 from penstock.gateway import Gateway
 from penstock.observability import metrics
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import key_rows, people_rows
-from penstock.web.auth import ALWAYS, admin_secret, gateway_of, is_administrator
+from penstock.web.auth import ALWAYS, admin_secret, find_session, gateway_of, is_administrator
+from penstock.web.credentials import find_credential
 from penstock.web.permissions import OPERATOR, require
 from penstock.web.responses import problems
 
@@ -38,7 +39,7 @@ class Administrator:
     async def do(self, verb: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store in the name of the administrator."""
         done = await self.gateway.database.write(verb, self.actor, *args, **kwargs)
-        self.gateway.keyring.forget()  # changes apply here at once, on other servers within a second
+        self.gateway.forget_access()  # changes apply here at once, on other servers within a second
         self.gateway.admission.reconsider()
         return done
 
@@ -52,22 +53,29 @@ async def admit_administrator(request: Request) -> Administrator:
     gateway, authorization = gateway_of(request), request.headers.get("authorization", "")
     if await is_administrator(gateway, authorization):
         metrics.KEY_CHECKS.count("ok")
-        require(OPERATOR, request.method, request.scope["route"])
-        request.scope["state"]["account"] = Actor.ADMIN.value
-        await gateway.settle_up()
-        return Administrator(gateway, gateway.clock())
+        return await _admit_operator(request, Actor.ADMIN)
+    has_key = find_credential(dict(request.scope["headers"])) is not None
+    if not has_key and (signed_in := await find_session(gateway, request.scope)) is not None:
+        if not signed_in.person.is_operator:
+            raise RoleNotAllowed("This needs an operator.", suggestion="Ask an operator of this server.")
+        return await _admit_operator(request, signed_in.person.id)
     if authorization.partition(" ")[2].strip().startswith(PREFIX):
         key = await gateway.keyring.check(authorization)
         if await _is_operators(gateway, key):
-            require(OPERATOR, request.method, request.scope["route"])
-            request.scope["state"]["account"] = Actor.ADMIN.value
-            await gateway.settle_up()
-            return Administrator(gateway, gateway.clock(), key.person_id or "")
+            return await _admit_operator(request, key.person_id or "")
         raise ScopeNotAllowed("This needs the administrator's key, not the key of an account.")
     is_set = bool(admin_secret(gateway)) or await gateway.database.read(key_rows.admin_key_hash) is not None
     error = _refuse(authorization, is_set=is_set)
     metrics.KEY_CHECKS.count(error.code)
     raise error
+
+
+async def _admit_operator(request: Request, actor: str) -> Administrator:
+    gateway = gateway_of(request)
+    require(OPERATOR, request.method, request.scope["route"])
+    request.scope["state"]["account"] = Actor.ADMIN.value
+    await gateway.settle_up()
+    return Administrator(gateway, gateway.clock(), actor)
 
 
 async def _is_operators(gateway: Gateway, key: ApiKey) -> bool:

@@ -27,6 +27,7 @@ from penstock.errors import (
 )
 from penstock.gateway import Gateway
 from penstock.offers.offer import TEXT_KINDS, ChatOffer
+from penstock.web.auth import find_session_key
 from penstock.web.credentials import find_credential
 from penstock.web.permissions import require
 from penstock.web.request_bodies import read_body, read_packed
@@ -175,9 +176,15 @@ class Completions:
             raise Overloaded("The gateway is shutting down.", retry_after=2)
         proof: Proof | None = cycle.head.proof
         if proof is None or not self._gateway.keyring.holds(proof):
-            proof = await self._gateway.keyring.prove(find_credential(cycle.head.fields), without_store=True)
+            credential = find_credential(cycle.head.fields)
+            if credential is None and (key := await find_session_key(self._gateway, scope)) is not None:
+                return self._check(key, scope)  # a session is checked at every request
+            proof = await self._gateway.keyring.prove(credential, without_store=True)
             cycle.head.proof = proof
-        key = proof.key
+        return self._check(proof.key, scope)
+
+    def _check(self, key: ApiKey, scope: Message) -> ApiKey:
+        """Return the key if it may chat."""
         scope["state"]["account"] = key.account_id
         if key.role is not None:
             require(key.role, "POST", scope["route"])

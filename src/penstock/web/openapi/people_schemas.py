@@ -84,6 +84,69 @@ class OwnKeyList(Shape):
     data: list[KeyRecord]
 
 
+class SignInProvider(Shape):
+    """A provider by which one may sign in."""
+
+    name: str
+    title: str = Field(description="the name on the button")
+
+
+class SignInWays(Shape):
+    """The ways to sign in to the console."""
+
+    object: Literal["sign_in"]
+    keys: bool = Field(description="true: the console offers to sign in by a key")
+    providers: list[SignInProvider]
+    signed_in: bool = Field(description="true: the cookie of this request is that of a session")
+
+
+class SessionShape(Shape):
+    """A session in the console."""
+
+    object: Literal["session"]
+    id: str
+    provider: str
+    title: str = Field(description="the provider's name on the button")
+    browser: str = Field(description="the `user-agent` of the sign-in")
+    address: str = Field(description="the address of the sign-in")
+    created_at: Moment
+    seen_at: Moment = Field(description="the latest request, to a minute")
+    expires_at: Moment = Field(description="the end, whatever is requested until then")
+    current: bool = Field(description="true: the session of this request")
+
+
+class SessionList(Shape):
+    """Sessions, newest first."""
+
+    object: Literal["list"]
+    data: list[SessionShape]
+
+
+class OwnSession(SessionShape):
+    """The session of this request, with the person and their roles."""
+
+    person_id: str
+    email: str
+    name: str
+    operator: bool = Field(description="true: may administer the whole server")
+    account_id: str | None = Field(description="the account of requests without `x-penstock-account`")
+    accounts: list[MembershipShape]
+
+
+class SignOut(Shape):
+    """The end of a session."""
+
+    object: Literal["sign_out"]
+    redirect: str | None = Field(description="the address at which the provider ends its own session")
+
+
+class SessionsEnded(Shape):
+    """The end of several sessions."""
+
+    object: Literal["sessions_ended"]
+    ended: int = Field(description="the number of sessions")
+
+
 class KeyPolicyRecord(Shape):
     """The limits of an account for keys of its people."""
 

@@ -1,0 +1,86 @@
+/** The person's sessions in the console. */
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { call } from "../../api/call";
+import type { SessionRecord } from "../../api/shapes";
+import { leave } from "../../api/sign_in";
+import { ConfirmButton } from "../../parts/confirm";
+import { DataTable } from "../../parts/data_table";
+import { EmptyState } from "../../parts/empty_state";
+import { ErrorNotice } from "../../parts/error_notice";
+import { Page } from "../../parts/page";
+import { Ago } from "../../parts/time";
+import { WORDS } from "../../vocabulary";
+
+const PATH = "/api/v1/sessions";
+
+export default function MySessions() {
+  const client = useQueryClient();
+  const sessions = useQuery({
+    queryKey: ["own sessions"],
+    queryFn: ({ signal }) => call<{ data: SessionRecord[] }>(PATH, { signal }).then((list) => list.data),
+  });
+  const refresh = () => client.invalidateQueries({ queryKey: ["own sessions"] });
+  return (
+    <Page title={WORDS.mySessions} about="Browsers in which you are signed in. End those that you do not know.">
+      {sessions.error && <ErrorNotice error={sessions.error} />}
+      {sessions.data?.length === 0 && (
+        <EmptyState title="No sessions" icon="accounts">
+          You use a key. Sessions begin when a provider signs you in.
+        </EmptyState>
+      )}
+      {sessions.data && sessions.data.length > 0 && (
+        <DataTable
+          label={WORDS.mySessions}
+          rows={sessions.data}
+          rowKey={(session) => session.id}
+          columns={[
+            { title: "Browser", cell: (session) => nameBrowser(session) },
+            { title: "Address", cell: (session) => session.address, tight: true, wide: true },
+            { title: "Signed in", cell: (session) => <Ago time={session.created_at} />, tight: true, wide: true },
+            { title: "Last used", cell: (session) => <Ago time={session.seen_at} />, tight: true },
+            {
+              title: WORDS.action,
+              cell: (session) => <End session={session} onDone={refresh} />,
+              end: true,
+              tight: true,
+            },
+          ]}
+        />
+      )}
+    </Page>
+  );
+}
+
+const KNOWN: [RegExp, string][] = [
+  [/Edg\//, "Edge"],
+  [/Firefox\//, "Firefox"],
+  [/Chrom(e|ium)\/|HeadlessChrome\//, "Chrome"],
+  [/Safari\//, "Safari"],
+];
+const SYSTEMS: [RegExp, string][] = [
+  [/Windows/, "Windows"],
+  [/Android/, "Android"],
+  [/iPhone|iPad/, "iOS"],
+  [/Mac OS/, "macOS"],
+  [/Linux/, "Linux"],
+];
+
+/** `Firefox on Linux`, by the provider, from what a browser says of itself. */
+function nameBrowser({ browser, title, current }: SessionRecord): string {
+  const found = (of: [RegExp, string][]) => of.find(([pattern]) => pattern.test(browser))?.[1];
+  const name = [found(KNOWN) ?? "A browser", found(SYSTEMS)].filter(Boolean).join(" on ");
+  return `${name}, by ${title}${current ? " (this one)" : ""}`;
+}
+
+function End({ session, onDone }: { session: SessionRecord; onDone: () => Promise<void> }) {
+  const end = async () => {
+    if (session.current) return await leave();
+    await call(`${PATH}/${session.id}`, { method: "DELETE" });
+    await onDone();
+  };
+  return (
+    <ConfirmButton label="End" question="End this session?" deed="End the session" size="compact-sm" onConfirm={end}>
+      The browser is signed out within a second. Your keys keep working.
+    </ConfirmButton>
+  );
+}

@@ -1,0 +1,1 @@
+"""Sign-in by OpenID Connect: providers, tokens, attempts, sessions."""
