@@ -111,14 +111,14 @@ def _list_models(vendor: Any, body: bytes) -> tuple[str, ...]:
 
 
 def _judge(status: int, *, proves: bool) -> ConnectionOutcome:
-    """Return what an answer proves."""
+    """Return what an answer proves. A call that sends no key says nothing of it, also by a 401."""
+    if not proves and status < 500:
+        message = "The vendor answers. Its key is checked by the first request."
+        return ConnectionOutcome(ok=True, outcome="reachable", message=message)
     if status in (401, 403):
         return ConnectionOutcome(
             ok=False, outcome="key_refused", message=f"The vendor refuses the key (HTTP {status})."
         )
-    if not proves:
-        message = "The vendor answers. Its key is checked by the first request."
-        return ConnectionOutcome(ok=True, outcome="reachable", message=message)
     if 200 <= status < 300:
         return ConnectionOutcome(ok=True, outcome="ok", message="The vendor answers and accepts the key.")
     message = f"The vendor answers with HTTP {status}. Check the address."

@@ -14,8 +14,6 @@ from vendors.chat.openai_double import OpenAIDouble
 
 PUBLIC_ONLY = f'{WITH_ADMIN}\n[run_time]\nvendor_addresses = "public"\n'
 VIDEO, CHAT = "vendorb_video_31", "near-chat"
-REACHED = {"ok", "reachable", "key_refused", "unexpected"}
-"""Outcomes of a test whose call arrived: not every double knows the cheap call."""
 METADATA = ["169.254.169.254", "[fd00:ec2::254]", "169.254.1.1", "[fe80::1]", "0.0.0.0", "metadata.google.internal"]
 
 
@@ -27,7 +25,7 @@ async def use_both(server: Server) -> None:
     """Make a film at the one vendor and ask the other a question."""
     job = await server.generate(VIDEO, prompt="A boat on a river")
     assert job["status"] == "succeeded", job
-    assert (await server.client.get(job["output"][0]["url"])).status_code == 200
+    assert (await server.client.get(job["outputs"][0]["url"])).status_code == 200
     body = {"model": CHAT, "messages": [{"role": "user", "content": "Hello"}]}
     answer = await server.client.post("/llm/chat/completions", json=body)
     assert answer.status_code == 200, answer.text
@@ -45,9 +43,9 @@ async def test_a_vendor_on_this_machine_is_tested_used_and_still_there_after_a_r
         }
         for name, options in vendors.items():
             found = await call(admin, "POST", f"/settings/vendors/{name}/test", {"options": options})
-            assert found["outcome"] in REACHED, found
+            assert found["ok"], found
         named = {"options": {**vendors["luma"], "base_url": near}}
-        assert (await call(admin, "POST", "/settings/vendors/far/test", named))["outcome"] in REACHED
+        assert (await call(admin, "POST", "/settings/vendors/far/test", named))["ok"]
         models = {VIDEO: {"vendor": "luma"}, CHAT: {"kind": "chat", "vendor": "near", "model": "echo"}}
         await call(admin, "PATCH", "/settings", {"base_version": 0, "vendors": vendors, "models": models})
         await use_both(server)

@@ -113,7 +113,7 @@ function Loaded({ row: { name, entry, vendor }, type, settings, back }: Props) {
         </div>
         {type && isOurs && entry.enabled && !entry.shadowed && (
           <ModelChoice
-            key={`${settings.version} ${listing}`}
+            key={`${settings.version} ${listing} ${vendor?.models.join()}`}
             name={name}
             type={type}
             vendor={vendor}
