@@ -18,7 +18,10 @@ export const PAGE_CODE = {
   "/admin/budgets": () => import("./pages/admin/budgets"),
   "/admin/ledger": () => import("./pages/admin/ledger"),
   "/admin/usage": () => import("./pages/admin/all_usage"),
-  "/admin/vendors": () => import("./pages/admin/vendors"),
+  "/admin/vendors": () => import("./pages/admin/vendors/vendors"),
+  "/admin/routes": () => import("./pages/admin/routes/routes"),
+  "/admin/prices": () => import("./pages/admin/prices/prices"),
+  "/admin/settings": () => import("./pages/admin/settings/history"),
   "/admin/audit": () => import("./pages/admin/audit"),
 };
 

@@ -414,6 +414,11 @@ export interface components {
             message: string;
             /** Seconds */
             seconds: number;
+            /**
+             * Models
+             * @description the models that the vendor lists, where that is known
+             */
+            models: string[];
         };
         /**
          * Cost
@@ -2557,6 +2562,13 @@ export interface components {
             vendors: components["schemas"]["SettingsEntry"][];
             /** Models */
             models: components["schemas"]["SettingsEntry"][];
+            /** Limits */
+            limits: components["schemas"]["SettingsLimit"][];
+            /**
+             * Lists Models
+             * @description true: the file lists the models; false: each vendor offers all of its own
+             */
+            lists_models: boolean;
             /** Processes */
             processes: components["schemas"]["SettingsProcessRecord"][];
         };
@@ -2731,6 +2743,41 @@ export interface components {
             };
         };
         /**
+         * SettingsLimit
+         * @description A limit that can be changed while servers run.
+         */
+        SettingsLimit: {
+            /**
+             * Name
+             * @description the dotted name of the setting, such as `jobs.max_waiting`
+             */
+            name: string;
+            /**
+             * Origin
+             * @enum {string}
+             */
+            origin: "file" | "run_time" | "default";
+            /**
+             * Value
+             * @description the value in use, a time in seconds; null: forever
+             */
+            value: number | null;
+            /** Default */
+            default: number | null;
+            /**
+             * Run Time
+             * @description the value of the run-time settings; null if there is none
+             */
+            run_time: unknown;
+            /**
+             * Shadowed
+             * @description true: the file sets this limit, so the value of the run-time settings waits
+             */
+            shadowed: boolean;
+            /** Description */
+            description: string;
+        };
+        /**
          * SettingsProcessRecord
          * @description A server or worker, and the version that it uses.
          */
@@ -2782,6 +2829,10 @@ export interface components {
             };
             /** Models */
             models: {
+                [key: string]: unknown;
+            };
+            /** Limits */
+            limits: {
                 [key: string]: unknown;
             };
             /** Changes */
@@ -3486,6 +3537,85 @@ export interface components {
             routes: components["schemas"]["RouteShape"][];
             /** @description of jobs that are still stored; for chat see `routes` */
             last_error: components["schemas"]["VendorError"] | null;
+        };
+        /**
+         * VendorType
+         * @description A type of vendors, as its own file describes it.
+         */
+        VendorType: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "vendor_type";
+            /** Type */
+            type: string;
+            /** Title */
+            title: string;
+            /** About */
+            about: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "chat" | "media";
+            /**
+             * Kinds
+             * @description kinds of models that it runs
+             */
+            kinds: string[];
+            /**
+             * Built In
+             * @description true: it runs inside Penstock and needs no account
+             */
+            built_in: boolean;
+            /**
+             * Declares
+             * @description true: the settings may declare any other of its models
+             */
+            declares: boolean;
+            /**
+             * Secrets
+             * @description options that are write-only
+             */
+            secrets: string[];
+            /**
+             * Models
+             * @description its own models; for chat any name may be used
+             */
+            models: components["schemas"]["VendorTypeModel"][];
+            /**
+             * Options
+             * @description its options as JSON Schema, without `type`
+             */
+            options: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * VendorTypeList
+         * @description All types of vendors.
+         */
+        VendorTypeList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["VendorType"][];
+        };
+        /**
+         * VendorTypeModel
+         * @description A model that vendors of a type run.
+         */
+        VendorTypeModel: {
+            /** Id */
+            id: string;
+            /** Kind */
+            kind: string;
+            /** Title */
+            title: string;
         };
         /**
          * VerificationRecord
@@ -4741,6 +4871,14 @@ export interface components {
                 [key: string]: unknown;
             } | null;
             /**
+             * Limits
+             * @description limits of the settings file by dotted name, such as `jobs.max_waiting`
+             * @default null
+             */
+            limits: {
+                [key: string]: unknown;
+            } | null;
+            /**
              * Base Version
              * @description the version that you have read; or use `If-Match`
              * @default null
@@ -4761,7 +4899,7 @@ export interface components {
         };
         /**
          * SettingsParts
-         * @description Vendors and models by name. In a change, null removes an entry.
+         * @description Vendors, models and limits by name. In a change, null removes an entry.
          */
         SettingsParts: {
             /**
@@ -4778,6 +4916,14 @@ export interface components {
              * @default null
              */
             models: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Limits
+             * @description limits of the settings file by dotted name, such as `jobs.max_waiting`
+             * @default null
+             */
+            limits: {
                 [key: string]: unknown;
             } | null;
         };
@@ -4809,6 +4955,14 @@ export interface components {
              * @default null
              */
             models: {
+                [key: string]: unknown;
+            } | null;
+            /**
+             * Limits
+             * @description limits of the settings file by dotted name, such as `jobs.max_waiting`
+             * @default null
+             */
+            limits: {
                 [key: string]: unknown;
             } | null;
             /**

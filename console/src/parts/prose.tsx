@@ -16,3 +16,8 @@ export function Prose({ text }: { text: string }) {
     ),
   );
 }
+
+/** A sentence of the server that begins as a description: with a capital letter. */
+export function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

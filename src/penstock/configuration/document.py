@@ -1,15 +1,22 @@
-"""The document of run-time settings: vendors and models, with references in the place of secrets."""
+"""The document of run-time settings: vendors, models and limits, with references in the place of secrets."""
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
+import msgspec
+
 from penstock.errors import Detail, InvalidRequest
+from penstock.settings.live_limits import LIVE_LIMITS, is_limit_value
+from penstock.settings.problems import nearest
 
-Document = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""`vendors` and `models`, each by name. An entry is a table of the settings file, with `enabled`."""
+Document = Mapping[str, Mapping[str, Any]]
+"""`vendors`, `models` and `limits`, each by name. A vendor or model is a table of the settings file, with `enabled`."""
 
-PARTS: Final = ("vendors", "models")
+PARTS: Final = ("vendors", "models", "limits")
+TABLES: Final = ("vendors", "models")
+"""Parts whose entries are tables. A limit is a value."""
 SEALED: Final = "sealed"
 """The key of a reference to a stored secret: `{"sealed": "<id>"}`."""
 KEPT: Final = "$secret"
@@ -17,7 +24,12 @@ KEPT: Final = "$secret"
 PLACEHOLDER: Final = {KEPT: "kept"}
 SECRET_NAME: Final = re.compile(r"(^|_)key$|secret$|token$|password$|service_account$")
 NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}")
+UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 MAX_ENTRIES: Final = 2_000
+MAX_DOCUMENT_BYTES: Final = 4 << 20
+MAX_DEPTH: Final = 64
+MAX_INTEGER: Final = 2**53
+"""Integers beyond this are not the same number in every reader of JSON."""
 
 
 def empty() -> dict[str, dict[str, Any]]:
@@ -28,15 +40,33 @@ def empty() -> dict[str, dict[str, Any]]:
 def normalise(document: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return a document as it is stored: every part there, and every entry with `enabled`. Raise for another shape."""
     if unknown := sorted(document.keys() - set(PARTS)):
-        raise invalid(unknown[0], "is not a part of the run-time settings. Allowed are: vendors, models.")
+        raise invalid(unknown[0], f"is not a part of the run-time settings. Allowed are: {', '.join(PARTS)}.")
     found = empty()
     for part in PARTS:
         entries = document.get(part, {})
         if not isinstance(entries, dict) or len(cast("dict[str, Any]", entries)) > MAX_ENTRIES:
             raise invalid(part, f"should be an object of at most {MAX_ENTRIES} entries by name.")
         for name, entry in cast("dict[str, Any]", entries).items():
-            found[part][name] = check_entry(part, name, entry)
+            found[part][name] = check_limit(name, entry) if part == "limits" else check_entry(part, name, entry)
+    check_size(found)
     return found
+
+
+def check_limit(name: str, value: Any) -> Any:
+    """Return the value of a limit. Raise for one that cannot be changed at run time, and for another shape."""
+    where = f"limits.{name[:200]}"
+    if name not in LIVE_LIMITS:
+        raise invalid(where, f"cannot be changed at run time. {nearest(name, LIVE_LIMITS)}")
+    if not is_limit_value(value):
+        raise invalid(where, 'should be a number, or a text such as "12h".')
+    return value
+
+
+def check_size(document: Document) -> None:
+    """Raise for a document that is too large to keep many versions of."""
+    if (size := len(msgspec.json.encode(document))) > MAX_DOCUMENT_BYTES:
+        message = f"The run-time settings have {size} bytes, allowed are {MAX_DOCUMENT_BYTES}. Remove entries."
+        raise InvalidRequest(message, param="vendors")
 
 
 def check_entry(part: str, name: str, entry: Any) -> dict[str, Any]:
@@ -46,6 +76,7 @@ def check_entry(part: str, name: str, entry: Any) -> dict[str, Any]:
         raise invalid(where, "is not a name. Use letters, digits and . _ : / -, beginning with a letter or digit.")
     if not isinstance(entry, dict):
         raise invalid(where, "should be an object.")
+    check_values(where, entry)
     table = cast("dict[str, Any]", entry)
     if not isinstance(table.get("enabled", True), bool):
         raise invalid(f"{where}.enabled", "should be true or false.")
@@ -58,6 +89,33 @@ def check_entry(part: str, name: str, entry: Any) -> dict[str, Any]:
                     f"{where}.{key}", "names a variable or file, which only the file may do. Write the value."
                 )
     return {"enabled": True, **{key: value for key, value in table.items() if key != "id" and value is not None}}
+
+
+def check_values(where: str, value: Any, depth: int = 0) -> None:
+    """Raise for values that the store or another reader of JSON would not return as they are."""
+    if depth > MAX_DEPTH:
+        raise invalid(where, f"is nested too deeply: at most {MAX_DEPTH} levels are allowed.")
+    if isinstance(value, dict):
+        for name, inner in cast("dict[str, Any]", value).items():
+            _check_value(where, name)
+            check_values(f"{where}.{name[:200]}", inner, depth + 1)
+    elif isinstance(value, list):
+        for at, inner in enumerate(cast("list[Any]", value)):
+            check_values(f"{where}.{at}", inner, depth + 1)
+    else:
+        _check_value(where, value)
+
+
+def _check_value(where: str, value: Any) -> None:
+    match value:
+        case int() if abs(value) > MAX_INTEGER:
+            raise invalid(where, f"should be an integer of at most {MAX_INTEGER}.")
+        case float() if not math.isfinite(value):
+            raise invalid(where, "should be a finite number.")
+        case str() if UNSTORABLE.search(value):
+            raise invalid(where, "has a character that cannot be stored: NUL, or half of a surrogate pair.")
+        case _:
+            pass
 
 
 def is_secret(name: str) -> bool:
@@ -85,7 +143,8 @@ def references(document: Document) -> Iterator[tuple[str, str, str]]:
 
 def without_secrets(document: Document) -> dict[str, dict[str, Any]]:
     """Return a document to show: placeholders stand for secrets."""
-    shown = {part: {name: dict(entry) for name, entry in document.get(part, {}).items()} for part in PARTS}
+    shown = {part: {name: dict(entry) for name, entry in document.get(part, {}).items()} for part in TABLES}
+    shown["limits"] = dict(document.get("limits", {}))
     for vendor, option, _ in references(document):
         shown["vendors"][vendor][option] = dict(PLACEHOLDER)
     return shown
@@ -110,8 +169,10 @@ def _show(path: tuple[str, ...], value: Any) -> Any:
 
 
 def _leaves(document: Document) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Yield the options of each entry: a nested value counts as one."""
-    for part in PARTS:
+    """Yield the options of each entry, and each limit: a nested value counts as one."""
+    for name, value in document.get("limits", {}).items():
+        yield ("limits", name), value
+    for part in TABLES:
         for name, entry in document.get(part, {}).items():
             for option, value in entry.items():
                 yield (part, name, option), value

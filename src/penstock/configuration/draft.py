@@ -9,6 +9,7 @@ from penstock.configuration.document import (
     KEPT,
     PARTS,
     Document,
+    check_limit,
     find_secrets,
     invalid,
     is_secret,
@@ -112,6 +113,8 @@ def to_addition(document: Document, secrets: Mapping[str, str], settings: Settin
     }
     off = {name for name, table in vendors.items() if not table["enabled"]}
     tables = {name: _to_table(table, secrets) for name, table in vendors.items() if name not in off}
+    given = document.get("limits", {}).items()
+    limits = {name: check_limit(name, value) for name, value in given if not settings.is_from_file("limits", name)}
     models: list[dict[str, Any]] = []
     hidden: set[str] = set()
     for name, entry in document.get("models", {}).items():
@@ -122,7 +125,7 @@ def to_addition(document: Document, secrets: Mapping[str, str], settings: Settin
             models.append({"id": name, **table})
         else:
             hidden.add(name)
-    return Addition(tables, models, frozenset(hidden), frozenset(secrets.values()))
+    return Addition(tables, models, frozenset(hidden), frozenset(secrets.values()), limits)
 
 
 def _to_table(entry: Mapping[str, Any], secrets: Mapping[str, str]) -> dict[str, Any]:

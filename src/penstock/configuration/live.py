@@ -162,10 +162,10 @@ class LiveSettings:
         return before.version.document, made
 
     async def test_connection(self, name: str, options: Mapping[str, Any] | None) -> ConnectionOutcome:
-        """Make a cheap call to a stored vendor, or to one with these options. Private networks need to be allowed."""
+        """Make a cheap call to a stored vendor, or to one with these options."""
         stored = await self._database.read(versions.read)
         document = {part: dict(entries) for part, entries in stored.version.document.items()}
-        vendors, former, networks = document.setdefault("vendors", {}), self._offers(), self.file.fetch.allow_networks
+        vendors, former = document.setdefault("vendors", {}), self._offers()
         if options is not None:
             vendors[name] = {**options, "enabled": True}
         elif name in vendors and not self.file.is_from_file("vendors", name):
@@ -174,7 +174,7 @@ class LiveSettings:
             vendor = former.chat_vendors.get(name) or former.vendors.get(name)
             if vendor is None:
                 raise SettingNotFound(f"There is no vendor `{name[:200]}`.", param="name")
-            return await self._tests.run(name, vendor, None)
+            return await self._tests.run(name, vendor)
         draft = make_draft(stored.version.document, document, self.file)
         secrets = {**stored.open(await self._sealer_for(stored)), **draft.new}
         addition = to_addition(draft.document, secrets, self.file)
@@ -183,7 +183,7 @@ class LiveSettings:
         except SettingsError as error:
             raise to_request_error(error) from None
         try:
-            return await self._tests.run(name, offers.chat_vendors.get(name) or offers.vendors[name], networks)
+            return await self._tests.run(name, offers.chat_vendors.get(name) or offers.vendors[name])
         finally:
             await asyncio.to_thread(close_new, offers, former)
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from penstock.configuration.document import PARTS, PLACEHOLDER, Document, compare, is_secret, without_secrets
+from penstock.configuration.document import PLACEHOLDER, TABLES, Document, compare, is_secret, without_secrets
 from penstock.domain.ids import timestamp
+from penstock.settings.live_limits import LIVE_LIMITS, split_limit
 from penstock.settings.tables import Settings
 from penstock.store.queries.settings.version_rows import SettingsProcess, SettingsVersion
 
@@ -12,13 +13,15 @@ from penstock.store.queries.settings.version_rows import SettingsProcess, Settin
 def describe_settings(
     settings: Settings, newest: SettingsVersion, processes: Iterable[SettingsProcess]
 ) -> dict[str, Any]:
-    """Return all vendors and models with their origin. `settings` are those in use."""
+    """Return all vendors, models and limits with their origin. `settings` are those in use."""
     shown = without_secrets(newest.document)
-    listed = {part: [*_from_file(settings, part), *_from_document(settings, part, shown[part])] for part in PARTS}
+    listed = {part: [*_from_file(settings, part), *_from_document(settings, part, shown[part])] for part in TABLES}
     return {
         "object": "run_time_settings",
         "version": newest.version,
         **listed,
+        "limits": list(_list_limits(settings, shown["limits"])),
+        "lists_models": settings.lists_models,
         "processes": [
             {"name": each.name, "version": each.version, "problem": each.problem, "seen_at": timestamp(each.renewed_at)}
             for each in processes
@@ -46,6 +49,24 @@ def _from_document(settings: Settings, part: str, entries: Mapping[str, Any]) ->
         options = {key: value for key, value in entry.items() if key != "enabled"}
         shadowed = settings.is_from_file(part, name)
         yield _entry(name, "run_time", options, enabled=entry["enabled"], shadowed=shadowed)
+
+
+def _list_limits(settings: Settings, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield every limit that can be changed: the value in use, its origin, and the one given at run time."""
+    for name in LIVE_LIMITS:
+        table, key = split_limit(name)
+        shadowed = settings.is_from_file("limits", name)
+        origin = "file" if shadowed else "run_time" if name in given else "default"
+        field = type(getattr(settings, table)).model_fields[key]
+        yield {
+            "name": name,
+            "origin": origin,
+            "value": getattr(getattr(settings, table), key),
+            "default": field.default,
+            "run_time": given.get(name),
+            "shadowed": shadowed and name in given,
+            "description": field.description or "",
+        }
 
 
 def _entry(name: str, origin: str, options: Mapping[str, Any], *, enabled: bool, shadowed: bool) -> dict[str, Any]:

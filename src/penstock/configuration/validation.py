@@ -1,12 +1,14 @@
 """The dry check of run-time settings: what a reload of the file checks, and addresses."""
 
+from typing import Any
+
 from penstock.clocks import Clocks
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.errors import Detail, InvalidRequest
 from penstock.guardrails.build import build_guardrails
 from penstock.offers.build import build_offers
 from penstock.offers.offer import Offers
-from penstock.safe_fetch.policy import check_url
+from penstock.safe_fetch.vendor_address import check_vendor_url
 from penstock.settings.problems import Problem, SettingsError
 from penstock.settings.tables import Addition, Settings
 
@@ -34,27 +36,26 @@ def check_settings(file: Settings, addition: Addition, former: Offers | None, cl
 
 
 def _refuse_forbidden(settings: Settings, addition: Addition, offers: Offers) -> None:
-    """Raise for vendors whose address is in a private network that the file does not allow."""
+    """Raise for vendors whose address vendors of the run-time settings may not have."""
     problems: list[Problem] = []
-    networks = settings.fetch.allow_networks
     for name in addition.vendors:
-        for address in _addresses(offers, name):
+        vendor = offers.chat_vendors.get(name) or offers.vendors[name]
+        for address in _addresses(vendor):
             try:
-                check_url(address, networks)
+                check_vendor_url(address, vendor.options.networks or ())
             except UrlNotAllowed as error:
-                remedy = "Use a public address, or have `fetch.allow_networks` in the settings file include it."
+                remedy = "Use another address, or have the settings file declare the vendor."
                 where = settings.source.locate(("vendors", name, "base_url"))
                 problems.append(Problem(where, error.message.rstrip("."), remedy))
     if problems:
         raise SettingsError(problems)
 
 
-def _addresses(offers: Offers, name: str) -> list[str]:
-    if name in offers.chat_vendors:
-        chat = offers.chat_vendors[name]
-        return [] if chat.server is not None else [chat.options.base_url]
-    vendor = offers.vendors[name]
-    return [] if vendor.upstream is not None else [vendor.options.base_url, *vendor.addresses]
+def _addresses(vendor: Any) -> list[str]:
+    """Return where a vendor is; nothing for one inside this process."""
+    if getattr(vendor, "server", None) is not None or getattr(vendor, "upstream", None) is not None:
+        return []
+    return [vendor.options.base_url, *getattr(vendor, "addresses", ())]  # chat vendors have no others
 
 
 def close_new(offers: Offers, former: Offers | None) -> None:

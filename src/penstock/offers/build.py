@@ -15,6 +15,7 @@ from penstock.clocks import CLOCKS, Clocks
 from penstock.domain.prices import DURATIONS, FACES, P, Price, PriceRow, PriceSchedule, Term, TokenPrice, make_schedule
 from penstock.offers.offer import ChatOffer, Offer, Offers, TextKind, credential_id
 from penstock.offers.route import Route
+from penstock.safe_fetch.vendor_address import vendor_networks
 from penstock.settings.prices import PriceList, Sold, misfit
 from penstock.settings.problems import Problem, SettingsError, explain, nearest
 from penstock.settings.tables import ModelEntry, Settings
@@ -119,6 +120,9 @@ def _build_vendors(
         except ValidationError as error:
             problems += explain(error, f"vendors.{name}", settings.source, kind.options_type).problems
             continue
+        if settings.is_added(name):
+            private = settings.run_time.vendor_addresses == "private"
+            options.confine(vendor_networks(settings.fetch.allow_networks, private=private))
         is_unchanged = name in former and former[name].options == options
         folders = VendorFolders(settings.data / "vendors" / name, settings.weights, clocks)
         vendors[name] = former[name] if is_unchanged else kind(options, folders)

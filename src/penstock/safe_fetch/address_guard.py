@@ -18,9 +18,12 @@ class Guard(AbstractResolver):
     The first check refuses a name with even one bad address; the second also sees addresses that need no resolving.
     """
 
-    def __init__(self, allow_networks: Sequence[Network], resolver: AbstractResolver) -> None:
+    def __init__(
+        self, allow_networks: Sequence[Network], resolver: AbstractResolver, *, any_port: bool = False
+    ) -> None:
         self._allow_networks = allow_networks
         self._resolver = resolver
+        self._any_port = any_port
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_UNSPEC
@@ -31,7 +34,7 @@ class Guard(AbstractResolver):
             raise OSError("no address")
         for answer in answers:
             subject = f"An address that the URL's host {host!r} resolves to"
-            check_address(ip_address(answer["host"]), answer["port"], self._allow_networks, subject)
+            self._check(answer["host"], answer["port"], subject)
         return answers
 
     async def close(self) -> None:
@@ -40,5 +43,8 @@ class Guard(AbstractResolver):
     def open_socket(self, target: Target) -> socket.socket:
         """Create the socket for a connection, if the target is allowed."""
         family, kind, protocol, _, destination = target
-        check_address(ip_address(destination[0]), destination[1], self._allow_networks, "The URL's host")
+        self._check(destination[0], destination[1], "The URL's host")
         return socket.socket(family, kind, protocol)
+
+    def _check(self, host: str, port: int, subject: str) -> None:
+        check_address(ip_address(host), port, self._allow_networks, subject, any_port=self._any_port)

@@ -53,6 +53,20 @@ SPECIAL_IPV6 = tuple(
 )
 NAT64 = IPv6Network("64:ff9b::/96")
 
+PRIVATE = tuple(
+    ip_network(network)
+    for network in (
+        "127.0.0.0/8",  # loopback
+        "10.0.0.0/8",
+        "172.16.0.0/12",
+        "192.168.0.0/16",
+        "100.64.0.0/10",  # carrier-grade NAT, and overlay networks such as Tailscale's
+        "::1/128",  # loopback
+        "fc00::/7",
+    )
+)
+"""Networks of the operator's own machine and site. Link-local ones, where clouds have their metadata, are not."""
+
 METADATA = frozenset(
     ip_address(address)
     for address in (
@@ -67,6 +81,9 @@ METADATA = frozenset(
     )
 )
 """Metadata services, which return credentials in clouds."""
+
+
+SPECIAL = "Loopback, private, link-local and other special addresses are not allowed."
 
 
 def is_allowed(address: Address, allow_networks: Sequence[Network] = ()) -> bool:
@@ -94,13 +111,13 @@ def _is_public(address: Address) -> bool:
     return address in GLOBAL_IPV6 and not any(address in network for network in SPECIAL_IPV6)
 
 
-def check_address(address: Address, port: int, allow_networks: Sequence[Network], subject: str) -> None:
+def check_address(
+    address: Address, port: int, allow_networks: Sequence[Network], subject: str, *, any_port: bool = False
+) -> None:
     """Raise for an address that is not allowed, or not at this port; `subject` begins the message."""
     if not is_allowed(address, allow_networks):
-        raise UrlNotAllowed(
-            f"{subject} is not public. Loopback, private, link-local and other special addresses are not allowed."
-        )
-    if not _is_named(address, allow_networks):
+        raise UrlNotAllowed(f"{subject} is not public. {SPECIAL}")
+    if not any_port and not _is_named(address, allow_networks):
         _check_port(port)
 
 
@@ -116,7 +133,7 @@ NUMBER_AT_THE_END = re.compile(r"(.*\.)?([0-9]+|0x[0-9a-f]*)")
 LOCAL_SUFFIXES = (".localhost", ".local", ".internal", ".home.arpa")
 
 
-def check_url(url: str, allow_networks: Sequence[Network] = ()) -> str:
+def check_url(url: str, allow_networks: Sequence[Network] = (), *, any_port: bool = False) -> str:
     """Return the URL as it will be fetched, in ASCII and without its fragment, or raise `UrlNotAllowed`.
 
     Nothing is looked up. What a name resolves to is checked when it is fetched, so where the operator
@@ -126,9 +143,10 @@ def check_url(url: str, allow_networks: Sequence[Network] = ()) -> str:
     port = _port(parts)
     host = _parse_host(parts.hostname or "")
     if not isinstance(host, str):
-        check_address(host, port, allow_networks, f"The URL's host {str(host)!r}")
+        check_address(host, port, allow_networks, f"The URL's host {str(host)!r}", any_port=any_port)
     elif not allow_networks:
-        _check_port(port)
+        if not any_port:
+            _check_port(port)
         _check_name(host)
     netloc = f"[{host}]" if isinstance(host, IPv6Address) else str(host)
     if parts.port is not None:

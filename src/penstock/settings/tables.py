@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from penstock.settings.guardrails import GuardrailTable
+from penstock.settings.live_limits import LIVE_LIMITS, find_written, split_limit, with_limits
 from penstock.settings.prices import AnyPrice, PriceEntry
 from penstock.settings.problems import SettingsError, Source, explain, nearest, reject
 from penstock.settings.sign_in import Providers, Sessions
@@ -121,6 +122,16 @@ class Fetch(Table):
         default=(), description="private networks (CIDR) that callers' and vendors' URLs may lead into"
     )
     seconds: Timeout = Field(default=20.0, description="how long fetching one file may take")
+
+
+class RunTime(Table):
+    """`[run_time]`: what operators may change while servers run."""
+
+    vendor_addresses: Literal["private", "public"] = Field(
+        default="private",
+        description="private: vendors that are added at run time may also be on this machine and in private networks; "
+        "public: only at public addresses and in `fetch.allow_networks`",
+    )
 
 
 class AssetDownloads(Table):
@@ -373,6 +384,7 @@ class Settings(Table):
     )
     server: Server = Server()
     fetch: Fetch = Fetch()
+    run_time: RunTime = RunTime()
     assets: AssetDownloads = AssetDownloads()
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
@@ -428,14 +440,24 @@ class Settings(Table):
         return len(self.models) > (len(self._addition.models) if self._addition else 0)
 
     def is_from_file(self, part: str, name: str) -> bool:
-        """Return whether the file has a vendor or model of this name. `part` is `vendors` or `models`."""
+        """Return whether the file has a vendor, model or limit of this name. `part` is the plural of these."""
         return name in self._names_in_file(part)
 
     def _names_in_file(self, part: str) -> set[str]:
         added = self._addition or Addition()
         if part == "vendors":
             return set(self.vendors) - set(added.vendors)
+        if part == "limits":
+            return {name for name in LIVE_LIMITS if find_written(self._values_written(), name) is not None}
         return {entry.id for entry in self.models[: len(self.models) - len(added.models)]}
+
+    def _values_written(self) -> Mapping[str, Any]:
+        """Return the values as the file, the environment and the command line have them."""
+        return self.model_dump(exclude_unset=True) if self._written is None else self._written
+
+    def is_added(self, vendor: str) -> bool:
+        """Return whether a vendor was added at run time."""
+        return self._addition is not None and vendor in self._addition.vendors
 
     @property
     def hidden_models(self) -> frozenset[str]:
@@ -444,15 +466,15 @@ class Settings(Table):
 
     def extend(self, addition: "Addition") -> "Settings":
         """Return these settings with vendors and models added. Raise SettingsError as for a file."""
-        written = self._written
-        if written is None:
-            written = self.model_dump(exclude_unset=True)
+        written = self._values_written()
         models = list(written.get("models", ()))
         names = {("vendors", name): f"vendors.{name}" for name in addition.vendors}
         names |= {("models", len(models) + at): f"models.{each['id']}" for at, each in enumerate(addition.models)}
+        names |= {split_limit(name): f"limits.{name}" for name in LIVE_LIMITS if find_written(written, name) is None}
         source = replace(self._source, added=names, secrets=self._source.secrets | addition.secrets)
         vendors = {**written.get("vendors", {}), **addition.vendors}
-        values = {**written, "vendors": vendors, "models": [*models, *addition.models]}
+        values = with_limits(written, addition.limits)
+        values |= {"vendors": vendors, "models": [*models, *addition.models]}
         context = _Context(source, frozenset(vendors) | set(BUILT_IN), written=written, addition=addition)
         try:
             return Settings.model_validate(values, context=context)
@@ -485,13 +507,15 @@ class Settings(Table):
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """Vendors and models that are not in the file, as its tables would have them."""
+    """Vendors, models and limits that are not in the file, as its tables would have them."""
 
     vendors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]], repr=False)
     models: Sequence[Mapping[str, Any]] = ()
     hidden: frozenset[str] = frozenset()
     """Models of vendors that are not offered."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    limits: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values by dotted name, such as `jobs.max_waiting`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,6 +539,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("temporal",), ("temporal_namespace",), ("temporal_queue",)),
         *(("server", name) for name in Server.model_fields),
         *(("fetch", name) for name in Fetch.model_fields),
+        *(("run_time", name) for name in RunTime.model_fields),
         *(("assets", name) for name in AssetDownloads.model_fields),
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),

@@ -11,8 +11,9 @@ from urllib.parse import urlsplit
 import httptools
 
 from penstock.fairness.time_slices import SLICE_BYTES, TimeSlices
+from penstock.safe_fetch.vendor_address import is_vendor_address
 from penstock.upstream.chat_response import MAX_BUFFERED_BYTES, Incoming
-from penstock.vendor_api.generation import Call, NotSent, ReplyLost, Unread
+from penstock.vendor_api.generation import Call, NotSent, ReplyLost, Unread, VendorOptions
 
 IDLE_SECONDS: Final = 15.0
 """Idle timeout of a connection: shorter than vendors' own, so that no call meets a closing connection."""
@@ -225,12 +226,17 @@ class ChatConnections:
         for connection in [connection for idle in self._idle.values() for connection in idle]:
             connection.cut()
 
-    async def open(self, base_url: str, call: Call, connect_seconds: float) -> Incoming:
-        """Send a call at most once and return its reply, whose head comes later."""
+    async def open(
+        self, base_url: str, call: Call, connect_seconds: float, options: VendorOptions | None = None
+    ) -> Incoming:
+        """Send a call at most once and return its reply, whose head comes later.
+
+        `options` confine a new connection to their networks.
+        """
         address, host, path = _read_url(call.url if "://" in call.url else base_url.rstrip("/") + call.url)
         body = call.body or b""
         head = _write_head(f"{call.method} {path} HTTP/1.1", host, tuple(call.headers.items()))
-        connection = self._take(address) or await self._connect(address, connect_seconds)
+        connection = self._take(address) or await self._connect(address, connect_seconds, options)
         incoming = connection.begin(b"%bcontent-length: %d\r\n\r\n" % (head, len(body)), body)
         if len(body) > MAX_BUFFERED_BYTES:
             await connection.go_on(body)
@@ -265,7 +271,7 @@ class ChatConnections:
             if self._loop.time() - connection.idle_since >= IDLE_SECONDS:
                 connection.cut()
 
-    async def _connect(self, address: _Address, seconds: float) -> _Connection:
+    async def _connect(self, address: _Address, seconds: float, options: VendorOptions | None) -> _Connection:
         host, port, is_secure = address
         if is_secure and self._tls is None:  # once for all calls, in a thread, as it is slow
             self._tls = self._loop.run_in_executor(None, ssl.create_default_context)
@@ -277,6 +283,10 @@ class ChatConnections:
                 )
         except (OSError, TimeoutError, ValueError) as error:  # ValueError: an invalid host name
             raise NotSent(type(error).__name__) from error
+        peer = connection.transport.get_extra_info("peername")
+        if options is not None and peer and not is_vendor_address(peer[0], options.networks):
+            connection.cut()
+            raise NotSent("the address leads to where the vendor may not be")
         return connection
 
 

@@ -190,7 +190,7 @@ class Exchange:
     def open(self, vendor: ChatVendor, call: Call) -> Awaitable[Incoming]:
         """Return the reply to a chat request once the request is sent; the caller sets the timeout."""
         if vendor.server is None:
-            return self._connections.open(vendor.options.base_url, call, vendor.options.connect_seconds)
+            return self._connections.open(vendor.options.base_url, call, vendor.options.connect_seconds, vendor.options)
         return self._open_own(vendor.server, call, vendor.options.connect_seconds)
 
     async def _open_own(self, server: ChatServer, call: Call, seconds: float) -> Incoming:

@@ -20,7 +20,7 @@ from penstock.domain.files import ending_of
 from penstock.domain.job_errors import UrlNotAllowed
 from penstock.safe_fetch.address_guard import Guard
 from penstock.safe_fetch.policy import Network, is_allowed
-from penstock.vendor_api.generation import Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
+from penstock.vendor_api.generation import AddressRefused, Call, GenerationVendor, InDoubt, NotSent, ReplyLost, Unclear
 
 CONNECT_SECONDS = 5.0
 IDLE_SECONDS = 60.0
@@ -50,7 +50,7 @@ class HttpClient:
 
     def __init__(self, allow_networks: Callable[[], Sequence[Network]] = tuple) -> None:
         self._allow_networks = allow_networks
-        self._sessions: dict[tuple[str, tuple[Network, ...] | None, bool], aiohttp.ClientSession] = {}
+        self._sessions: dict[tuple[str, tuple[Network, ...] | None, bool, bool], aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
         """Close every connection."""
@@ -67,14 +67,12 @@ class HttpClient:
         be_sure: Callable[[], None] | None = None,
         *,
         redirected_from: Origin | None = None,
-        guarded: bool = False,
     ) -> AsyncGenerator[aiohttp.ClientResponse]:
         """Make one HTTP call; the class of its failure says what it means for a paid order.
 
         An address that a vendor named must be public, in an allowed network, or the vendor's own: see `_is_trusted`.
         Credentials go to its own hosts only. `be_sure` is called once there is a connection, and again in the step
-        that writes to it. If it raises `InDoubt`, nothing is sent. `guarded` treats the vendor's own
-        address like any other.
+        that writes to it. If it raises `InDoubt`, nothing is sent.
         """
         target, headers, is_trusted = _address(vendor, call, redirected_from)
         body, send = _body(call), _SendCheck(be_sure)
@@ -82,7 +80,7 @@ class HttpClient:
             headers.setdefault("content-type", "application/json")
         if isinstance(body, bytes):
             body = _CheckedBody(body, send.check)
-        session = self._session(name, vendor, guarded=guarded or not is_trusted)
+        session = self._session(name, vendor, is_trusted=is_trusted)
         try:
             async with asyncio.timeout(call.seconds):
                 response = await session.request(
@@ -91,12 +89,7 @@ class HttpClient:
             async with response:
                 yield response
         except UrlNotAllowed as error:
-            fields = {"vendor": name, "host": target.host, "port": target.port}
-            log.warning(
-                "vendor named a private address that is not its own; blocked unless `fetch.allow_networks` has it",
-                extra={"fields": fields},
-            )
-            raise Unclear("the address may not be reached from here") from error
+            raise _refuse(name, target, is_trusted=is_trusted) from error
         except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.InvalidURL) as error:
             raise NotSent(type(error).__name__) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
@@ -130,7 +123,7 @@ class HttpClient:
         Raise `Unclear` if the server does not offer it, else what `request` raises.
         """
         target, headers, is_trusted = _address(vendor, call)
-        session = self._session(name, vendor, guarded=not is_trusted, listens=True)
+        session = self._session(name, vendor, is_trusted=is_trusted, listens=True)
         try:
             async with asyncio.timeout(call.seconds):
                 socket = await session.ws_connect(
@@ -148,13 +141,16 @@ class HttpClient:
             raise ReplyLost(type(error).__name__) from error
 
     def _session(
-        self, name: str, vendor: GenerationVendor, *, guarded: bool, listens: bool = False
+        self, name: str, vendor: GenerationVendor, *, is_trusted: bool, listens: bool = False
     ) -> aiohttp.ClientSession:
         """Return the connection pool of a vendor. WebSockets have one of their own: they stay open."""
-        networks = tuple(self._allow_networks()) if guarded else None
-        session = self._sessions.get((name, networks, listens))
+        networks = vendor.options.networks if is_trusted else tuple(self._allow_networks())
+        place = (name, networks, is_trusted, listens)
+        session = self._sessions.get(place)
         if session is None:
-            guard = None if networks is None else Guard(networks, aiohttp.ThreadedResolver())
+            guard = None
+            if networks is not None:
+                guard = Guard(networks, aiohttp.ThreadedResolver(), any_port=is_trusted)
             session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,
@@ -171,8 +167,21 @@ class HttpClient:
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=IDLE_SECONDS),
             )
             session._retry_connection = False  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] aiohttp resends GETs
-            self._sessions[name, networks, listens] = session
+            self._sessions[place] = session
         return session
+
+
+def _refuse(name: str, target: URL, *, is_trusted: bool) -> Exception:
+    """Return the failure of a call to an address that may not be reached, and log it."""
+    fields = {"vendor": name, "host": target.host, "port": target.port}
+    if is_trusted:
+        log.warning("vendor's own address is one that vendors added at run time may not have", extra={"fields": fields})
+        return AddressRefused("the address may not be reached from here")
+    log.warning(
+        "vendor named a private address that is not its own; blocked unless `fetch.allow_networks` has it",
+        extra={"fields": fields},
+    )
+    return Unclear("the address may not be reached from here")
 
 
 class _SendCheck:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, Protocol
 
+import msgspec
 from pydantic import Field
 
 from penstock.domain.chat import Ask, Dialect, Fault, Part
@@ -106,6 +107,14 @@ class ChatVendor(Protocol):
         ...
 
 
+class _Listed(msgspec.Struct):
+    id: str
+
+
+class _ModelList(msgspec.Struct):
+    data: list[_Listed]
+
+
 class RemoteChat:
     """Defaults of chat vendors that run elsewhere."""
 
@@ -118,6 +127,11 @@ class RemoteChat:
     def probe(self) -> Call | None:
         """Return a free call that needs the key, to test the connection; None if there is none."""
         return None
+
+    def list_models(self, body: bytes) -> Sequence[str]:
+        """Return the models that the reply to `probe` names, in the form that OpenAI, Anthropic and most have."""
+        found = msgspec.json.decode(body, type=_ModelList)
+        return [model.id for model in found.data]
 
     def count(self, ask: Ask, model: str) -> Call | None:
         """Return None: tokens are estimated."""

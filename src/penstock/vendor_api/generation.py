@@ -7,11 +7,12 @@ A vendor's verbs are generators. They yield a `Call`, receive the `Reply`, and r
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from penstock.catalog.model import Expectation, GenerationModel, Recipe
 from penstock.catalog.params import as_object
@@ -38,6 +39,10 @@ class InDoubt(Exception):
 
 class NotSent(Exception):
     """The call provably never reached the vendor, so it may be retried, there or elsewhere."""
+
+
+class AddressRefused(NotSent):
+    """The vendor's own address leads to where vendors added at run time may not be."""
 
 
 class NoPublicUrl(NotSent):
@@ -374,6 +379,16 @@ class VendorOptions(BaseModel):
     base_url: str = ""
     poll_seconds: float = Field(default=2.0, gt=0)
     max_concurrent: int = Field(default=100, ge=1)
+    _networks: tuple[IPv4Network | IPv6Network, ...] | None = PrivateAttr(default=None)
+
+    @property
+    def networks(self) -> tuple[IPv4Network | IPv6Network, ...] | None:
+        """The networks that the vendor's own address may be in besides public ones. None: any, as the file says."""
+        return self._networks
+
+    def confine(self, networks: tuple[IPv4Network | IPv6Network, ...]) -> None:
+        """Hold the vendor's own address to public ones and these networks. Options of other networks are not equal."""
+        self._networks = networks
 
     @property
     def credential(self) -> str:

@@ -56,6 +56,14 @@ class GeminiOptions(ChatOptions):
     base_url: str = Field("https://generativelanguage.googleapis.com/v1beta", description="`/v1beta` may be left out")
 
 
+class _Listed(msgspec.Struct):
+    name: str
+
+
+class _ModelList(msgspec.Struct):
+    models: list[_Listed]
+
+
 class Gemini(RemoteChat):
     """Translates both ways. A tool call's id carries the data that Gemini needs back and chat clients would drop."""
 
@@ -73,6 +81,11 @@ class Gemini(RemoteChat):
     def probe(self) -> Call:
         """Return the call that lists the models."""
         return Call("GET", "/models", self._headers)
+
+    def list_models(self, body: bytes) -> Sequence[str]:
+        """Return the models that the reply to `probe` names."""
+        found = msgspec.json.decode(body, type=_ModelList)
+        return [model.name.removeprefix("models/") for model in found.models]
 
     def complete(self, ask: Ask, model: str) -> Call:
         """Translate the request; Gemini rejects unknown fields, so no others are passed."""

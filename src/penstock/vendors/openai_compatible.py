@@ -19,6 +19,14 @@ from penstock.vendor_api.generation import Call, Reply, VendorFolders
 
 OPENAI_HOST: Final = "api.openai.com"
 """It refuses unknown fields and the older name of the token limit, which most others know alone."""
+PRESETS: Final = {
+    "OpenAI": "https://api.openai.com/v1",
+    "OpenRouter": "https://openrouter.ai/api/v1",
+    "Ollama": "http://127.0.0.1:11434/v1",
+    "vLLM": "http://127.0.0.1:8000/v1",
+    "llama.cpp": "http://127.0.0.1:8080/v1",
+}
+"""Usual addresses of servers with this dialect."""
 MAX_STOPS: Final = 4
 LIMITS = ("max_tokens", "max_completion_tokens")
 _WITH_USAGE = Raw(b'{"include_usage":true}')
@@ -29,7 +37,9 @@ class OpenAICompatibleOptions(ChatOptions):
     """Settings of `[vendors.NAME]` with type `openai_compatible`."""
 
     base_url: str = Field(
-        default="https://api.openai.com/v1", description="what the path of an endpoint is appended to"
+        default="https://api.openai.com/v1",
+        description="what the path of an endpoint is appended to",
+        json_schema_extra={"x-presets": dict(PRESETS)},
     )
     organization: str | None = Field(default=None, description="sent as `OpenAI-Organization`")
     project: str | None = Field(default=None, description="sent as `OpenAI-Project`")

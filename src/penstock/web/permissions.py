@@ -256,6 +256,7 @@ PERMISSIONS: Final = (
             "DELETE /admin/v1/prices/{price_id}",
             "GET /admin/v1/audit",
             "GET /admin/v1/settings",
+            "GET /admin/v1/settings/vendor-types",
             "PATCH /admin/v1/settings",
             "PUT /admin/v1/settings",
             "POST /admin/v1/settings/vendors/{name}/test",

@@ -15,6 +15,7 @@ from penstock.vendor_api.generation import Call, GenerationVendor, NotSent, Repl
 class Options:
     base_url: str
     max_concurrent: int = 1
+    networks: None = None
 
 
 @dataclass

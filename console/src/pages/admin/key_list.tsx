@@ -18,6 +18,7 @@ import { FormModal } from "./form_modal";
 import { bodyOf, KeyFields, NEW_KEY } from "./key_form";
 import { KeyTable } from "./key_table";
 import { useAccounts } from "./questions";
+import { FirstVendorNotice } from "./vendors/first_vendor_notice";
 
 export function KeyList() {
   const [search, change] = useFilters();
@@ -45,6 +46,7 @@ export function KeyList() {
         </>
       }
     >
+      <FirstVendorNotice />
       <Listing
         query={keys}
         empty={

@@ -2,6 +2,7 @@
 import type { Model } from "../../api/shapes";
 import { firstOf } from "../../parts/model_order";
 import { ownedName, takes } from "../../parts/samples/media_dialects";
+import { WORDS } from "../../vocabulary";
 
 export interface Use {
   title: string;
@@ -279,7 +280,7 @@ function vercel(origin: string, offers: Offers): Client {
         ),
       ),
       {
-        title: "Chat",
+        title: WORDS.chat,
         line: openai,
         program: lines(
           "// npm install ai @ai-sdk/openai",

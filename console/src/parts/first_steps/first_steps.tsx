@@ -118,8 +118,8 @@ function vendorStep(hosted: string[], isAdmin: boolean): Step {
   );
   if (hosted.length > 0) return { title, isDone: true, about: `Served by ${hosted.join(", ")}.` };
   const about = isAdmin
-    ? "Only the built-in engines and the simulator serve. Add a hosted vendor in the server's settings."
-    : "The built-in engines serve. The server's administrator adds hosted vendors in its settings.";
+    ? "Only the built-in engines and the simulator serve. Choose a vendor and paste its key."
+    : "The built-in engines serve. The server's administrator adds hosted vendors on the page Vendors.";
   return { title, isDone: false, about, action: vendors };
 }
 

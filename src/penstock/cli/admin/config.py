@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from penstock.configuration.document import Document
     from penstock.settings.tables import Settings
 
-app = typer.Typer(name="config", no_args_is_help=True, help="Change vendors and models while servers run.")
+app = typer.Typer(name="config", no_args_is_help=True, help="Change vendors, models and limits while servers run.")
 
 Note = Annotated[str, typer.Option(metavar="TEXT", help="The reason, for the history.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check the change and show it, but store nothing.")]
 Base = Annotated[int | None, typer.Option(metavar="N", min=0, help="Fail unless this is the newest version.")]
-Name = Annotated[str, typer.Argument(metavar="PATH", help="`vendors.NAME.OPTION`, `vendors.NAME` or `models.ID`.")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="PATH", help="`vendors.NAME.OPTION`, `vendors.NAME`, `models.ID` or `limits.TABLE.NAME`."),
+]
 FROM_STDIN: Final = "-"
 
 
@@ -226,8 +229,10 @@ def _read(file: Path) -> Mapping[str, Any]:
 def _split(path: str) -> tuple[str, str, str | None]:
     """Return part, name and option. A model's id may have dots, so its options are set with the whole model."""
     part, _, rest = path.partition(".")
-    if part not in ("vendors", "models") or not rest:
-        fail(f"`{path}` is not a path.", "Use `vendors.NAME.OPTION`, `vendors.NAME` or `models.ID`.")
+    if part not in ("vendors", "models", "limits") or not rest:
+        fail(
+            f"`{path}` is not a path.", "Use `vendors.NAME.OPTION`, `vendors.NAME`, `models.ID` or `limits.TABLE.NAME`."
+        )
     name, _, option = rest.partition(".") if part == "vendors" else (rest, "", "")
     return part, name, option or None
 

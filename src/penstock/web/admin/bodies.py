@@ -284,10 +284,13 @@ def unknown_models(offers: Offers, given: Mapping[str, Any]) -> Iterator[Detail]
 
 
 class SettingsParts(Params):
-    """Vendors and models by name. In a change, null removes an entry."""
+    """Vendors, models and limits by name. In a change, null removes an entry."""
 
     vendors: Mapping[str, Any] | None = Field(default=None, description="tables of vendors, each with `enabled`")
     models: Mapping[str, Any] | None = Field(default=None, description="tables of models, each with `enabled`")
+    limits: Mapping[str, Any] | None = Field(
+        default=None, description="limits of the settings file by dotted name, such as `jobs.max_waiting`"
+    )
 
 
 class SettingsPatch(SettingsParts):

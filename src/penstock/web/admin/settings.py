@@ -1,5 +1,6 @@
 """`/admin/v1/settings`: vendors and models that change while servers run, with their history."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from penstock.configuration.records import (
     describe_version,
     describe_whole_version,
 )
+from penstock.configuration.vendor_types import list_vendor_types
 from penstock.errors import (
     InvalidRequest,
     RateLimited,
@@ -53,6 +55,16 @@ async def get_settings(request: Request) -> Response:
 
     found = await admin.look(read)
     return Json(found, headers={"etag": f'"{found["version"]}"', "cache-control": "no-store"})
+
+
+@router.get(
+    "/admin/v1/settings/vendor-types",
+    responses={200: success("The types.", "VendorTypeList"), **administered()},
+)
+async def get_vendor_types(request: Request) -> Response:
+    """List the types of vendors, each with its options as JSON Schema and its models."""
+    await admit_administrator(request)
+    return Json({"object": "list", "data": await asyncio.to_thread(list_vendor_types)})
 
 
 @router.patch(
@@ -112,6 +124,7 @@ async def test_connection(name: VendorName, request: Request) -> Response:
             "outcome": found.outcome,
             "message": found.message,
             "seconds": found.seconds,
+            "models": found.models,
         }
     )
 

@@ -276,6 +276,37 @@ class VendorList(Shape):
     data: list[VendorRecord]
 
 
+class VendorTypeModel(Shape):
+    """A model that vendors of a type run."""
+
+    id: str
+    kind: str
+    title: str
+
+
+class VendorType(Shape):
+    """A type of vendors, as its own file describes it."""
+
+    object: Literal["vendor_type"]
+    type: str
+    title: str
+    about: str
+    kind: Literal["chat", "media"]
+    kinds: list[str] = Field(description="kinds of models that it runs")
+    built_in: bool = Field(description="true: it runs inside Penstock and needs no account")
+    declares: bool = Field(description="true: the settings may declare any other of its models")
+    secrets: list[str] = Field(description="options that are write-only")
+    models: list[VendorTypeModel] = Field(description="its own models; for chat any name may be used")
+    options: dict[str, Any] = Field(description="its options as JSON Schema, without `type`")
+
+
+class VendorTypeList(Shape):
+    """All types of vendors."""
+
+    object: Literal["list"]
+    data: list[VendorType]
+
+
 class SettingsEntry(Shape):
     """A vendor or a model of the settings."""
 
@@ -284,6 +315,18 @@ class SettingsEntry(Shape):
     enabled: bool
     shadowed: bool = Field(description="true: the file has an entry of this name, which is used instead")
     options: dict[str, Any] = Field(description='its table; a secret is `{"$secret": "kept"}`')
+
+
+class SettingsLimit(Shape):
+    """A limit that can be changed while servers run."""
+
+    name: str = Field(description="the dotted name of the setting, such as `jobs.max_waiting`")
+    origin: Literal["file", "run_time", "default"]
+    value: float | None = Field(description="the value in use, a time in seconds; null: forever")
+    default: float | None
+    run_time: Any = Field(description="the value of the run-time settings; null if there is none")
+    shadowed: bool = Field(description="true: the file sets this limit, so the value of the run-time settings waits")
+    description: str
 
 
 class SettingsProcessRecord(Shape):
@@ -302,6 +345,8 @@ class RunTimeSettings(Shape):
     version: int = Field(description="the newest version; 0: nothing was changed yet")
     vendors: list[SettingsEntry]
     models: list[SettingsEntry]
+    limits: list[SettingsLimit]
+    lists_models: bool = Field(description="true: the file lists the models; false: each vendor offers all of its own")
     processes: list[SettingsProcessRecord]
 
 
@@ -341,6 +386,7 @@ class SettingsVersionDetail(SettingsVersionRecord):
 
     vendors: dict[str, Any]
     models: dict[str, Any]
+    limits: dict[str, Any]
     changes: list[SettingsDifference]
 
 
@@ -361,3 +407,4 @@ class ConnectionTestResult(Shape):
     outcome: Literal["ok", "reachable", "key_refused", "unreachable", "not_allowed", "unexpected", "inside"]
     message: str
     seconds: float
+    models: list[str] = Field(description="the models that the vendor lists, where that is known")
