@@ -43,6 +43,7 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "lineage": key.lineage,
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
+        "tags": list(key.tags),
         "person_id": key.person_id,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, insert, inspect, text
 
 from penstock.store import locks
 from penstock.store.people_tables import metadata
+from penstock.store.queries.billing import attribution_tables  # noqa: F401  its tables are part of the schema
 from penstock.store.tables import SCHEMA_VERSION, schema_support
 
 MIGRATIONS = Path(__file__).with_name("migrations")

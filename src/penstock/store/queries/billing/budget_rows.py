@@ -50,5 +50,12 @@ def standings(connection: Connection, owners: Sequence[str], at: float) -> dict[
     return by_owner
 
 
+def tag_standings(connection: Connection, account_id: str, at: float) -> list[Standing]:
+    """Return the state of the budgets of an account's tags, by tag and period."""
+    owners = sorted({budget.owner for budget in key_rows.tag_budgets_of(connection, account_id)})
+    found = standings(connection, owners, at)
+    return [standing for owner in owners for standing in found[owner]]
+
+
 def _drop(connection: Connection, owner: str, period: str) -> None:
     connection.execute(delete(budgets).where(budgets.c.owner == owner, budgets.c.period == period))
