@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, delete, func, or_, select, union_all
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, TAG_PREFIX, Period, bound_tag_owners, read_tag_owner
+from penstock.domain.budgets import ACCOUNT_PREFIX, TAG_PREFIX, Period, bound_tag_owners, own_tag, read_tag_owner
 from penstock.store import locks, sql
 from penstock.store.queries.billing.attribution_tables import tag_carried
 from penstock.store.tables import (
@@ -22,6 +22,8 @@ from penstock.store.tables import (
     purses,
 )
 
+MAX_CARRIED_TAGS: Final = 10_000
+"""Tags of an account whose removed entries are summed up, as a `total` budget may be set for any of them."""
 _ADD_CHECKPOINT: Final = """
     INSERT INTO ledger_checkpoints (account_id, until, created_at, entries, requests, spent, overrun)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, until) DO UPDATE SET created_at = excluded.created_at,
@@ -148,18 +150,23 @@ def _sum_up(removed: Sequence[Any]) -> dict[str, Carried]:
 
 
 def _carry_tags(connection: Connection, account_id: str, removed: Sequence[Any]) -> None:
-    """Keep the sums of tags with a `total` budget. Those of other tags are not bounded, and no budget needs them."""
-    tagged = [row for row in removed if row.tags]
-    if not tagged:
+    """Keep the sums of tags: of the first ones, and of any that has a `total` budget."""
+    sums: dict[str, int] = {}
+    for row in removed:
+        for tag in row.tags.strip("\n").split("\n") if row.tags else ():
+            owner = own_tag(account_id, tag)
+            sums[owner] = sums.get(owner, 0) + row.amount * _SIGNS.get(row.kind, 0)
+    if not sums:
         return
-    low, high = bound_tag_owners(account_id)
-    mine = select(budgets.c.owner).where(budgets.c.owner > low, budgets.c.owner < high)
-    sums = dict.fromkeys(connection.execute(mine.where(budgets.c.period == Period.TOTAL.value)).scalars(), 0)
-    for owner in sums:
-        mark = f"\n{read_tag_owner(owner)[1]}\n"
-        sums[owner] = sum(row.amount * _SIGNS.get(row.kind, 0) for row in tagged if mark in row.tags)
-    if sums:
-        sql.run_many(connection, _ADD_TAG_CARRIED, sorted(sums.items()))
+    (low, high), carried = bound_tag_owners(account_id), tag_carried.c.owner
+    known = set(connection.execute(select(carried).where(carried > low, carried < high)).scalars())
+    is_total = budgets.c.period == Period.TOTAL.value
+    mine = select(budgets.c.owner).where(budgets.c.owner > low, budgets.c.owner < high, is_total)
+    known.update(connection.execute(mine).scalars())
+    known.update(sorted(sums.keys() - known)[: max(0, MAX_CARRIED_TAGS - len(known))])
+    rows = [(owner, spent) for owner, spent in sorted(sums.items()) if owner in known]
+    if rows:
+        sql.run_many(connection, _ADD_TAG_CARRIED, rows)
 
 
 def remove_balances(connection: Connection, owners: Sequence[str], cut: float) -> int:
