@@ -29,7 +29,7 @@ from penstock.store.queries.billing.ledger_audit import check
 from penstock.store.queries.retention import roll_up_rows
 
 TODAY = date(1970, 1, 1) + timedelta(DAY)
-Line = tuple[str, str, int, int]
+Line = tuple[Any, ...]
 
 
 def write(connection: Connection, *records: Completion) -> None:

@@ -70,7 +70,7 @@ def test_groups_filters_and_format():
         ([("format", "xml")], "format", "one of json, csv"),
         ([("model", "")], "model", "1 to 200 printable characters"),
         ([("key", "a\0b")], "key", "1 to 200 printable characters"),
-        ([("modell", "x")], "modell", "Did you mean `model`? Known: by, format, from"),
+        ([("modell", "x")], "modell", "Did you mean `model`? Known: by, end_user, format, from"),
         ([("account", "x")], "account", "Unknown parameter"),
     ],
 )

@@ -1,7 +1,7 @@
 """Attribution of requests: read from their headers and bodies, with the fixed tags of the API key."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import structs
@@ -71,7 +71,7 @@ def attribute(
     given = read_headers(request.headers.raw)
     body = NOBODY
     if metadata is not None or user is not None or identifier is not None:
-        members: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+        members = cast("Mapping[str, Any]", metadata) if isinstance(metadata, dict) else dict[str, Any]()
         body = _describe(members.get("tags"), None, members.get("session_id"), user, identifier)
     found = _join(given, body, key)
     return None if found == NOBODY else found

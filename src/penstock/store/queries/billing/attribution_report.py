@@ -5,7 +5,7 @@ from datetime import date
 from operator import sub
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, Select, and_, case, cast, func, null, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, and_, case, cast, func, null, select
 
 from penstock.store.queries.billing import usage_rows
 from penstock.store.queries.billing.attribution_rows import ANY, OTHER, VALUE
@@ -142,7 +142,7 @@ def _read(
     groups = [rows.c[group.value if group is Group.MONTH else COLUMNS[group]].label(group.value) for group in by]
     # PostgreSQL would sum up to decimals.
     sums = [cast(func.coalesce(func.sum(each), 0), BigInteger).label(name) for name, each in counted(rows).items()]
-    query: Select[Any] = select(*groups, *sums, rows.c.shown).group_by(*groups, rows.c.shown).limit(limit)
+    query: Any = select(*groups, *sums, rows.c.shown).group_by(*groups, rows.c.shown).limit(limit)
     names = [name for group in by for name in names_of(group)]
     found = connection.execute(with_names(query, by, "shown")).all()
     lines = [UsageLine(dict(zip(names, row, strict=False)), Totals(*row[len(names) : -1])) for row in found]

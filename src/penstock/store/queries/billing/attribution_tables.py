@@ -2,7 +2,8 @@
 
 from sqlalchemy import BigInteger, Column, Integer, Table
 
-from penstock.store.tables import Word, metadata, sum_columns
+from penstock.store.people_tables import metadata
+from penstock.store.tables import Word, sum_columns
 
 attribution_days = Table(  # usage sums of one dimension: a request with two tags is in two rows
     "attribution_days",
