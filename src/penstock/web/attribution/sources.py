@@ -32,7 +32,7 @@ AGENT_SESSIONS: Final = (
     b"mcp-session-id",
 )
 """Headers by which agents name their session, the most specific first."""
-_HEADERS: Final = (*OWN, *AGENT_SESSIONS)
+_HEADERS: Final = frozenset({*OWN, *AGENT_SESSIONS})
 _FIELDS: Final = ("metadata", "user", "safety_identifier")
 MAX_METADATA_BYTES: Final = 1 << 16
 """Longer metadata is not read. No dialect allows so much."""
