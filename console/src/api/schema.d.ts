@@ -48,6 +48,11 @@ export interface components {
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
             /**
+             * Tag Budgets
+             * @description those of its tags, by tag and period
+             */
+            tag_budgets: components["schemas"]["BudgetShape"][];
+            /**
              * Keys
              * @description how many of its keys are neither revoked nor expired
              */
@@ -158,7 +163,13 @@ export interface components {
              * Of
              * @enum {string}
              */
-            of: "account" | "key";
+            of: "account" | "key" | "tag";
+            /**
+             * Tag
+             * @description present if it is of a tag
+             * @default null
+             */
+            tag: string | null;
             period: components["schemas"]["Period"];
             /** Time Zone */
             time_zone: string;
@@ -190,7 +201,13 @@ export interface components {
              * Of
              * @enum {string}
              */
-            of: "account" | "key";
+            of: "account" | "key" | "tag";
+            /**
+             * Tag
+             * @description present if it is of a tag
+             * @default null
+             */
+            tag: string | null;
             period: components["schemas"]["Period"];
             /** Time Zone */
             time_zone: string;
@@ -766,7 +783,7 @@ export interface components {
          * @description Columns by which a report can group.
          * @enum {string}
          */
-        Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account";
+        Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account" | "tag" | "end_user" | "session";
         /**
          * GuardrailShape
          * @description The finding of one guardrail that inspected the request.
@@ -905,6 +922,11 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove
+             */
+            tags: string[];
+            /**
              * Person Id
              * @description the person it belongs to; null for a service key
              */
@@ -1033,6 +1055,21 @@ export interface components {
             metadata: {
                 [key: string]: string;
             } | null;
+            /**
+             * Tags
+             * @description tags by which its cost is counted
+             */
+            tags: string[];
+            /**
+             * End User
+             * @description the end user that its request named
+             */
+            end_user: string | null;
+            /**
+             * Session
+             * @description the session that its request named
+             */
+            session: string | null;
             /** Batch Id */
             batch_id: string | null;
             /**
@@ -1162,6 +1199,11 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove
+             */
+            tags: string[];
+            /**
              * Person Id
              * @description the person it belongs to; null for a service key
              */
@@ -1231,6 +1273,8 @@ export interface components {
             created_at: string;
             /** Note */
             note: string;
+            /** Tags */
+            tags: string[];
         };
         /**
          * LedgerPage
@@ -2917,6 +2961,19 @@ export interface components {
             quota: number | null;
         };
         /**
+         * TagBudgetList
+         * @description The budgets of an account's tags, by tag and period.
+         */
+        TagBudgetList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["BudgetShape"][];
+        };
+        /**
          * TokenCount
          * @description The tokens of a request: as its vendor counts them, or else estimated.
          */
@@ -3136,6 +3193,39 @@ export interface components {
              * @default null
              */
             account_id: string | null;
+            /**
+             * Tag
+             * @description the tag; `other` or empty by `tag_part`
+             * @default null
+             */
+            tag: string | null;
+            /**
+             * Tag Part
+             * @default null
+             */
+            tag_part: ("value" | "other" | "none") | null;
+            /**
+             * End User
+             * @description the end user; `other` or empty by `end_user_part`
+             * @default null
+             */
+            end_user: string | null;
+            /**
+             * End User Part
+             * @default null
+             */
+            end_user_part: ("value" | "other" | "none") | null;
+            /**
+             * Session
+             * @description the session; `other` or empty by `session_part`
+             * @default null
+             */
+            session: string | null;
+            /**
+             * Session Part
+             * @default null
+             */
+            session_part: ("value" | "other" | "none") | null;
         };
         /**
          * UsageStatement
@@ -3168,6 +3258,7 @@ export interface components {
             currency: "USD";
             /** Data */
             data: components["schemas"]["UsageLine"][];
+            /** @description each request once, also where the lines of tags overlap */
             total: components["schemas"]["UsageSums"];
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
@@ -3633,6 +3724,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * AccountPatch
@@ -3816,6 +3913,12 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
+            /**
              * Account
              * @description the account's id or name
              */
@@ -3862,6 +3965,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * KeyPatch
@@ -3912,6 +4021,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
             /**
              * @description the limits to change; null removes one
              * @default null
@@ -4021,6 +4136,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * PeriodicBudget
@@ -4654,6 +4775,35 @@ export interface components {
              * @default null
              */
             include_input: boolean | null;
+        };
+        /**
+         * TagBudgetBody
+         * @description A hard limit on spending with a tag in a period.
+         * @example {
+         *       "cap": "50.00",
+         *       "period": "month",
+         *       "tag": "team-search"
+         *     }
+         */
+        TagBudgetBody: {
+            /**
+             * Cap
+             * @description USD, as a decimal string such as "10.00"
+             */
+            cap: string | number;
+            /**
+             * Time Zone
+             * @description IANA name of the zone whose days and months count
+             * @default UTC
+             */
+            time_zone: string;
+            /** @description `total` never resets; the others reset each day or month */
+            period: components["schemas"]["Period"];
+            /**
+             * Tag
+             * @description 1 to 64 printable characters without a comma
+             */
+            tag: string;
         };
         /**
          * VerifyRequest
