@@ -125,10 +125,10 @@ def describe_accounts(connection: "Connection", accounts: Sequence[Account], now
     from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
-    described = [describe_account(account, standings[account.id]) for account in accounts]
-    for account, record in zip(accounts, described, strict=True):
-        tagged = budget_rows.tag_standings(connection, account.id, now)
-        record["tag_budgets"] = [standing.describe() for standing in tagged]
+    described: list[dict[str, Any]] = []
+    for account in accounts:
+        of_tags = budget_rows.tag_standings(connection, account.id, now)
+        described.append(describe_account(account, standings[account.id], of_tags))
     return described
 
 

@@ -28,6 +28,7 @@ class AccountRecord(Shape):
     closed_at: Moment | None = Field(description="when the account was closed; its keys are refused since then")
     limits: LimitsShape = Field(description="of all its keys together")
     budgets: list[BudgetShape]
+    tag_budgets: list[BudgetShape] = Field(description="those of its tags, by tag and period")
     keys: int = Field(description="how many of its keys are neither revoked nor expired")
     storage: StorageShape = Field(description="`quota` is null if that of the settings applies")
 
