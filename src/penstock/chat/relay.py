@@ -129,7 +129,7 @@ class Relay:
             if self._guardrails.of_chat:
                 await self._inspect(ask, key, settlement, findings)
             if not (self._policy().cache_bytes and self._find_cached(answer, key)):
-                if key.budgets or key.budgets_for(ask.tags):
+                if key.budgets or (key.tag_budgets and key.budgets_for(ask.tags)):
                     await self._hold(ask, settlement, offer, key)
                 await self._try_routes(answer, offer, offers, key.account_id)
         except BaseException as error:
