@@ -53,7 +53,7 @@ def check_files(run: Run, workplace: Workplace) -> None:
 
 
 async def check_gateway(gateway: Scripted, dialect: str) -> None:
-    """The vendor was spoken to in its own dialect, by its own key, and every answer was recorded with its tokens."""
+    """The vendor was spoken to in its own dialect, by its own key. Each answer's record has its tokens and session."""
     asked = gateway.vendor.seen
     assert {seen.dialect for seen in asked} == {dialect}
     assert {seen.request.model for seen in asked if seen.request is not None} == {UPSTREAM_MODEL}
@@ -68,6 +68,9 @@ async def check_gateway(gateway: Scripted, dialect: str) -> None:
     assert {record.outcome for record in records} == {ChatOutcome.OK}
     counted = {(record.usage.prompt, record.usage.completion) for record in records}
     assert counted == {(INPUT_TOKENS, OUTPUT_TOKENS)}
+    assert all(record.attribution is not None for record in records)
+    [session] = {record.attribution.session for record in records if record.attribution is not None}
+    assert len(session) == 36, "an agent names its session by a UUID"
 
 
 # -- without the gateway: the double and the agents understand each other, as the tests through the gateway imply

@@ -15,9 +15,9 @@ import aiohttp
 from ports import free_port
 from sqlalchemy import Connection
 
-from penstock.accounts.administration import ensure_account, issue_key, set_budget
+from penstock.accounts.administration import AccountTag, ensure_account, issue_key, set_budget
 from penstock.domain.accounts import Actor, Allowance, KeyWish
-from penstock.domain.budgets import Period
+from penstock.domain.budgets import Period, own_tag
 from penstock.domain.money import parse_usd
 from penstock.settings.tables import load
 from penstock.store.connect import open_database, prepare
@@ -183,16 +183,20 @@ class Fleet:
 def _make_keys(connection: Connection, form: str, cap: str) -> tuple[list[str], dict[str, set[str]]]:
     now, whole = time.time(), Allowance(period=Period.TOTAL, cap=parse_usd(cap))
     account = ensure_account(connection, Actor.CLI, "ordeal", now)
-    of_keys = {"key": [cap], "account": [None] * 3, "both": [cap, "0.4", "0.2"]}[form]
+    of_keys = {"key": [cap], "account": [None] * 3, "both": [cap, "0.4", "0.2"], "tag": [None] * 2}[form]
+    tags = ("crowd", "unlimited") if form == "tag" else ()
     texts: list[str] = []
     payers: dict[str, set[str]] = {}
     for amount in of_keys:
         allowances = () if amount is None else (replace(whole, cap=parse_usd(amount)),)
-        text, key = issue_key(connection, Actor.CLI, account.id, KeyWish(allowances=allowances), now)
+        text, key = issue_key(connection, Actor.CLI, account.id, KeyWish(allowances=allowances, tags=tags), now)
         texts.append(text)
         payers[key.public_id] = {key.public_id}
     if form == "key":
         return texts, payers
+    if form == "tag":
+        set_budget(connection, Actor.CLI, AccountTag(account.id, account.name, "crowd"), whole, now)
+        return texts, {own_tag(account.id, "crowd"): set(payers)}
     set_budget(connection, Actor.CLI, account, whole, now)
     of_account = {account.id: set(payers)}
     return texts, of_account if form == "account" else payers | of_account

@@ -375,7 +375,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that no server is left behind
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     plan = Plan()
-    parser.add_argument("--form", choices=("key", "account", "both"), default=plan.form)
+    parser.add_argument("--form", choices=("key", "account", "both", "tag"), default=plan.form)
     for name in ("servers", "clients", "jobs", "kills", "stops"):
         parser.add_argument(f"--{name}", type=int, default=getattr(plan, name))
     for name in ("gap", "after", "long", "freeze"):

@@ -8,7 +8,8 @@ from money_ordeal import MoneyOrdeal, Plan
 
 @pytest.mark.timeout(900)
 @pytest.mark.long
-async def test_killed_and_stopped_while_a_crowd_spends_one_budget(tmp_path: Path):
-    plan = Plan(form="both", servers=2, clients=10, jobs=6, kills=1, gap=0.3, stops=1, price="30", after=0.5, seed=7)
+@pytest.mark.parametrize("form", ["both", "tag"])
+async def test_killed_and_stopped_while_a_crowd_spends_one_budget(tmp_path: Path, form: str):
+    plan = Plan(form=form, servers=2, clients=10, jobs=6, kills=1, gap=0.3, stops=1, price="30", after=0.5, seed=7)
     report = await MoneyOrdeal(tmp_path, plan).run()
     assert report.wrong == [], report.figures

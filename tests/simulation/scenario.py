@@ -20,6 +20,7 @@ from simulation.process import Process, Surroundings
 from simulation.receivers import Receiver
 from simulation.rules.calm import Calm
 from simulation.rules.endings import EndRules
+from simulation.rules.money import TAG
 from simulation.running.sources import SeededSources
 from simulation.store import PostgresStore, SharedStore, SqliteStore
 from simulation.vendors import VendorDouble
@@ -118,7 +119,9 @@ def _found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
         account = ensure_account(connection, Actor.CLI, name, EPOCH)
         caps = {"ash": (), "birch": ("2.00",), "cedar": (f"{dice.uniform(0.05, 1.0):.2f}",)}[name]
         allowances = tuple(Allowance(period=Period.TOTAL, cap=parse_usd(cap)) for cap in caps)
-        made[name] = issue_key(connection, Actor.CLI, account.id, KeyWish(name="key", allowances=allowances), EPOCH)
+        wish = KeyWish(name="key", allowances=allowances, tags=(TAG,) if name == "cedar" else ())
+        made[name] = issue_key(connection, Actor.CLI, account.id, wish, EPOCH)
+    side.limit_tag(connection, made["cedar"][1], Period.TOTAL, random.Random(f"{seed}/tags").uniform(0.05, 1.0))
     return made
 
 

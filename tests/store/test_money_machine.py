@@ -20,6 +20,7 @@ from penstock.accounts import ledger_corrections
 from penstock.billing.record_retention import cut_money
 from penstock.domain import jobs
 from penstock.domain.accounts import Actor
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.budgets import ENDLESS, BalanceKey, Budget, Payer, Period
 from penstock.domain.jobs import IllegalMove, Job, Outcome, State
 from penstock.domain.usage import Completion
@@ -43,6 +44,9 @@ PAYERS = (
     Payer("acct_a", "a1b", "a1"),  # the key that replaced it
     Payer("acct_a", "a2", "a2"),
     Payer("acct_b", "b1", "b1"),
+    Payer("acct_a", "a1", "a1", ("x",)),
+    Payer("acct_a", "a2", "a2", ("y", "x")),
+    Payer("acct_b", "b1", "b1", ("x",)),
 )
 OWNERS = {owner: payer.account_id for payer in PAYERS for owner in payer.owners}
 PROCESSES = ("process_1", "process_2", "process_3")
@@ -97,6 +101,17 @@ def end_job(state: State, cost: int | None, now: float) -> Callable[[Job], Job]:
         return jobs.finish(started, state, now, outcome=outcome, final=cost, charged=charged)
 
     return change
+
+
+def fields_of(payer: Payer) -> dict[str, Any]:
+    attribution = Attribution(tags=payer.tags) if payer.tags else None
+    fields = {"account_id": payer.account_id, "key_id": payer.key_id, "lineage": payer.lineage}
+    return {**fields, "attribution": attribution}
+
+
+def payer_of(record: Job | Completion) -> Payer:
+    tags = () if record.attribution is None else record.attribution.tags
+    return Payer(record.account_id, record.key_id, record.lineage, tags)
 
 
 class MoneyMachine(RuleBasedStateMachine):
@@ -174,7 +189,7 @@ class MoneyMachine(RuleBasedStateMachine):
     def accept(self, data: some.DataObject) -> None:
         """A batch. Of a job that only some vendors have a price for, nobody knows how much to hold."""
         payer, asked = data.draw(payers), data.draw(some.lists(amounts | some.none(), min_size=1, max_size=3))
-        fields = {"account_id": payer.account_id, "key_id": payer.key_id, "lineage": payer.lineage}
+        fields = fields_of(payer)
         batch = [
             make_job(
                 id=f"job_{len(self.jobs) + number:04}",
@@ -260,7 +275,7 @@ class MoneyMachine(RuleBasedStateMachine):
             assert isinstance(told, LedgerRefused)
             return
         record = self.jobs.get(name) or self.completions[name]
-        self.books.refund(name, Payer(record.account_id, record.key_id, record.lineage), record.created_at)
+        self.books.refund(name, payer_of(record), record.created_at)
         assert told == self.books.entries[name, "refund"][1]
         assert told == self.do(ledger_rows.refund, name, self.now, "again")
 
@@ -280,7 +295,7 @@ class MoneyMachine(RuleBasedStateMachine):
         cut, batch = cut_money(self.now, age), data.draw(some.integers(1, 4))
         for _ in range(data.draw(some.integers(1, 6))):
             if not self.do(roll_up_rows.roll_up, account, cut, self.now, batch):
-                self.do(roll_up_rows.remove_balances, [account, "a1", "a2", "b1"], cut)
+                self.do(roll_up_rows.remove_balances, sorted(OWNERS), cut)
                 break
             self.books.cuts[account] = max(cut, self.books.cuts.get(account, 0.0))
         left = {row[0] for row in self.rows("SELECT subject FROM ledger")}
@@ -325,9 +340,7 @@ class MoneyMachine(RuleBasedStateMachine):
         batch = [
             make_completion(
                 id=f"chat_{len(self.completions) + number:04}",
-                account_id=payer.account_id,
-                key_id=payer.key_id,
-                lineage=payer.lineage,
+                **fields_of(payer),
                 cost=cost,
                 created_at=self.now - age,
             )
@@ -337,7 +350,7 @@ class MoneyMachine(RuleBasedStateMachine):
         for record in batch:
             self.completions[record.id] = record
             if record.cost:
-                payer = Payer(record.account_id, record.key_id, record.lineage)
+                payer = payer_of(record)
                 self.books.charge(process, record.id, payer, record.cost, record.created_at)
 
     def charge_again(self, data: some.DataObject) -> None:
@@ -449,6 +462,10 @@ class MoneyMachine(RuleBasedStateMachine):
         for table in ("usage_days", "usage_model_days", "usage_key_days"):
             used = dict(self.rows(f"SELECT account_id, sum(cost) FROM {table} GROUP BY 1"))  # noqa: S608
             assert {account: used.get(account, 0) for account in expected} == expected
+        tagged = [spent for spent in self.books.spendings if spent.payer.tags]
+        expected = {account: sum(s.amount for s in tagged if s.payer.account_id == account) for account in expected}
+        used = dict(self.rows("SELECT account_id, sum(cost) FROM attribution_days WHERE part = 'any' GROUP BY 1"))
+        assert {account: used.get(account, 0) for account in expected} == expected
 
 
 class OnSqlite(MoneyMachine):

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, StaticPool, create_engine
 
 from penstock.store.connect import make_engine
 from penstock.store.database import RUNG
-from penstock.store.tables import metadata
+from penstock.store.schema import metadata
 
 
 @contextmanager

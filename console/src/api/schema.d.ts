@@ -48,6 +48,11 @@ export interface components {
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
             /**
+             * Tag Budgets
+             * @description those of its tags, by tag and period
+             */
+            tag_budgets: components["schemas"]["BudgetShape"][];
+            /**
              * Keys
              * @description how many of its keys are neither revoked nor expired
              */
@@ -158,7 +163,13 @@ export interface components {
              * Of
              * @enum {string}
              */
-            of: "account" | "key";
+            of: "account" | "key" | "tag";
+            /**
+             * Tag
+             * @description present if it is of a tag
+             * @default null
+             */
+            tag: string | null;
             period: components["schemas"]["Period"];
             /** Time Zone */
             time_zone: string;
@@ -190,7 +201,13 @@ export interface components {
              * Of
              * @enum {string}
              */
-            of: "account" | "key";
+            of: "account" | "key" | "tag";
+            /**
+             * Tag
+             * @description present if it is of a tag
+             * @default null
+             */
+            tag: string | null;
             period: components["schemas"]["Period"];
             /** Time Zone */
             time_zone: string;
@@ -771,7 +788,7 @@ export interface components {
          * @description Columns by which a report can group.
          * @enum {string}
          */
-        Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account";
+        Group: "day" | "month" | "model" | "key" | "vendor" | "kind" | "account" | "tag" | "end_user" | "session";
         /**
          * GuardrailShape
          * @description The finding of one guardrail that inspected the request.
@@ -910,6 +927,11 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove
+             */
+            tags: string[];
+            /**
              * Person Id
              * @description the person it belongs to; null for a service key
              */
@@ -1038,6 +1060,21 @@ export interface components {
             metadata: {
                 [key: string]: string;
             } | null;
+            /**
+             * Tags
+             * @description tags by which its cost is counted
+             */
+            tags: string[];
+            /**
+             * End User
+             * @description the end user that its request named
+             */
+            end_user: string | null;
+            /**
+             * Session
+             * @description the session that its request named
+             */
+            session: string | null;
             /** Batch Id */
             batch_id: string | null;
             /**
@@ -1167,6 +1204,11 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove
+             */
+            tags: string[];
+            /**
              * Person Id
              * @description the person it belongs to; null for a service key
              */
@@ -1236,6 +1278,8 @@ export interface components {
             created_at: string;
             /** Note */
             note: string;
+            /** Tags */
+            tags: string[];
         };
         /**
          * LedgerPage
@@ -3171,6 +3215,19 @@ export interface components {
             quota: number | null;
         };
         /**
+         * TagBudgetList
+         * @description The budgets of an account's tags, by tag and period.
+         */
+        TagBudgetList: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["BudgetShape"][];
+        };
+        /**
          * TokenCount
          * @description The tokens of a request: as its vendor counts them, or else estimated.
          */
@@ -3390,6 +3447,39 @@ export interface components {
              * @default null
              */
             account_id: string | null;
+            /**
+             * Tag
+             * @description the tag; `other` or empty by `tag_part`
+             * @default null
+             */
+            tag: string | null;
+            /**
+             * Tag Part
+             * @default null
+             */
+            tag_part: ("value" | "other" | "none") | null;
+            /**
+             * End User
+             * @description the end user; `other` or empty by `end_user_part`
+             * @default null
+             */
+            end_user: string | null;
+            /**
+             * End User Part
+             * @default null
+             */
+            end_user_part: ("value" | "other" | "none") | null;
+            /**
+             * Session
+             * @description the session; `other` or empty by `session_part`
+             * @default null
+             */
+            session: string | null;
+            /**
+             * Session Part
+             * @default null
+             */
+            session_part: ("value" | "other" | "none") | null;
         };
         /**
          * UsageStatement
@@ -3422,6 +3512,7 @@ export interface components {
             currency: "USD";
             /** Data */
             data: components["schemas"]["UsageLine"][];
+            /** @description each request once, also where the lines of tags overlap */
             total: components["schemas"]["UsageSums"];
             /** Budgets */
             budgets: components["schemas"]["BudgetShape"][];
@@ -3966,6 +4057,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * AccountPatch
@@ -4149,6 +4246,12 @@ export interface components {
              */
             reuse: "exact" | null;
             /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
+            /**
              * Account
              * @description the account's id or name
              */
@@ -4195,6 +4298,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * KeyPatch
@@ -4245,6 +4354,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
             /**
              * @description the limits to change; null removes one
              * @default null
@@ -4354,6 +4469,12 @@ export interface components {
              * @default null
              */
             reuse: "exact" | null;
+            /**
+             * Tags
+             * @description tags of all its requests, which callers cannot remove; none or empty: no tags
+             * @default null
+             */
+            tags: string[] | null;
         };
         /**
          * PeriodicBudget
@@ -5011,6 +5132,35 @@ export interface components {
              * @default null
              */
             include_input: boolean | null;
+        };
+        /**
+         * TagBudgetBody
+         * @description A hard limit on spending with a tag in a period.
+         * @example {
+         *       "cap": "50.00",
+         *       "period": "month",
+         *       "tag": "team-search"
+         *     }
+         */
+        TagBudgetBody: {
+            /**
+             * Cap
+             * @description USD, as a decimal string such as "10.00"
+             */
+            cap: string | number;
+            /**
+             * Time Zone
+             * @description IANA name of the zone whose days and months count
+             * @default UTC
+             */
+            time_zone: string;
+            /** @description `total` never resets; the others reset each day or month */
+            period: components["schemas"]["Period"];
+            /**
+             * Tag
+             * @description 1 to 64 printable characters without a comma
+             */
+            tag: string;
         };
         /**
          * VerifyRequest

@@ -13,7 +13,8 @@ export function BudgetBar({ budget, name, actions }: { budget: Budget; name?: Re
   const held = Math.min(share(budget.held, cap), 100 - spent);
   const used = spent + held;
   const tone = used >= 100 ? "red-6" : used >= 80 ? "gate-5" : "flume-5";
-  const title = name === undefined ? (budget.of === "key" ? "This key" : "The account") : name;
+  const owner = budget.tag ? `Tag ${budget.tag}` : budget.of === "key" ? "This key" : "The account";
+  const title = name === undefined || budget.tag ? owner : name;
   return (
     <div className="budget">
       <div className="budget-head">

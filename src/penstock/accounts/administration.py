@@ -1,15 +1,23 @@
 """Changes to accounts, keys and budgets by administrators: one transaction each, with an audit log entry."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
 from penstock.domain.accounts import Account, Action, Allowance, AuditEntry, KeyWish
 from penstock.domain.api_keys import NO_LIMITS, PREFIX, ApiKey, Limits, hash_secret, make
-from penstock.domain.budgets import ACCOUNT_PREFIX
+from penstock.domain.budgets import ACCOUNT_PREFIX, own_tag
 from penstock.domain.ids import new_id, timestamp
 from penstock.domain.money import format_usd
-from penstock.errors import AccountClosed, AccountExists, AccountNotFound, BudgetNotFound, KeyNotFound, KeyNotRotatable
+from penstock.errors import (
+    AccountClosed,
+    AccountExists,
+    AccountNotFound,
+    BudgetNotFound,
+    InvalidRequest,
+    KeyNotFound,
+    KeyNotRotatable,
+)
 from penstock.store import locks
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows, audit_rows, key_rows
@@ -18,6 +26,19 @@ from penstock.store.queries.files import storage_rows
 
 ADMINISTRATION_LOCK: Final = "administration"
 """The lock that serializes changes: each reads what it changes, and logs the former values."""
+
+MAX_TAG_BUDGETS: Final = 100
+"""Budgets of tags that an account may have: every key of it carries them."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountTag:
+    """A tag of an account, which can have budgets."""
+
+    account_id: str
+    account: str
+    tag: str
+
 
 # -- accounts
 
@@ -134,6 +155,7 @@ def issue_key(connection: Connection, actor: str, account: str, wish: KeyWish, n
         reuse=wish.reuse,
         person_id=wish.person_id,
         is_console=1 if wish.is_console else None,
+        tags=wish.tags,
     )
     key_rows.add(connection, key)
     note(connection, actor, Action.KEY_CREATED, public_id, owner.id, now, _describe_key(key))
@@ -145,7 +167,7 @@ def issue_key(connection: Connection, actor: str, account: str, wish: KeyWish, n
 def change_key(
     connection: Connection, actor: str, public_id: str, change: Callable[[ApiKey], ApiKey], now: float
 ) -> ApiKey:
-    """Change a key's name, models, scopes, expiry, limits or reuse. The limits also apply to its predecessors."""
+    """Change a key's name, models, scopes, expiry, limits, reuse or tags. The limits also apply to its predecessors."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     before = get_key(connection, public_id)
     after = change(before)
@@ -215,36 +237,68 @@ def _refuse_closed(closed_at: float | None, account: str) -> None:
 # -- budgets
 
 
-def set_budget(connection: Connection, actor: str, of: Account | ApiKey, allowance: Allowance, now: float) -> None:
-    """Set the budget of an account or a lineage of keys for a period."""
+def set_budget(
+    connection: Connection, actor: str, of: Account | ApiKey | AccountTag, allowance: Allowance, now: float
+) -> None:
+    """Set the budget of an account, a lineage of keys or a tag for a period."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
     former, budget = budget_rows.get(connection, owner, allowance.period), allowance.budget_of(owner)
     if former == budget:
         return
+    if isinstance(of, AccountTag) and former is None:
+        _refuse_many(connection, account_id)
     budget_rows.put(connection, budget, account_id, now)
     detail: dict[str, Any] = {"period": budget.period, "cap": format_usd(budget.cap), "time_zone": budget.time_zone}
+    detail |= _tag_detail(of)
     if former is not None:
         detail["from"] = {"cap": format_usd(former.cap), "time_zone": former.time_zone}
     note(connection, actor, Action.BUDGET_SET, subject, account_id, now, detail)
 
 
-def remove_budget(connection: Connection, actor: str, of: Account | ApiKey, period: str, now: float) -> None:
+def remove_budget(
+    connection: Connection, actor: str, of: Account | ApiKey | AccountTag, period: str, now: float
+) -> None:
     """Remove a budget: nothing limits spending in this period any more."""
     locks.hold(connection, ADMINISTRATION_LOCK)
     owner, subject, account_id = _owner(of)
     former = budget_rows.get(connection, owner, period)
     if former is None:
-        whose = f"account `{of.name}`" if isinstance(of, Account) else f"key {subject}"
+        match of:
+            case Account():
+                whose = f"account `{of.name}`"
+            case AccountTag():
+                whose = f"tag `{of.tag}` of the account `{of.account}`"
+            case ApiKey():
+                whose = f"key {subject}"
         raise BudgetNotFound(f"The {whose} has no budget for the period `{period}`.", param="period")
     budget_rows.remove(connection, owner, period)
-    detail = {"period": period, "cap": format_usd(former.cap), "time_zone": former.time_zone}
+    detail = {"period": period, "cap": format_usd(former.cap), "time_zone": former.time_zone, **_tag_detail(of)}
     note(connection, actor, Action.BUDGET_REMOVED, subject, account_id, now, detail)
 
 
-def _owner(of: Account | ApiKey) -> tuple[str, str, str]:
+def _owner(of: Account | ApiKey | AccountTag) -> tuple[str, str, str]:
     """Return the owner of the budget, the subject in the audit log and the account id."""
-    return (of.id, of.id, of.id) if isinstance(of, Account) else (of.lineage, of.public_id, of.account_id)
+    match of:
+        case Account():
+            return of.id, of.id, of.id
+        case AccountTag():
+            return own_tag(of.account_id, of.tag), of.account_id, of.account_id
+        case ApiKey():
+            return of.lineage, of.public_id, of.account_id
+
+
+def _tag_detail(of: Account | ApiKey | AccountTag) -> dict[str, str]:
+    return {"tag": of.tag} if isinstance(of, AccountTag) else {}
+
+
+def _refuse_many(connection: Connection, account_id: str) -> None:
+    if len(key_rows.tag_budgets_of(connection, account_id)) >= MAX_TAG_BUDGETS:
+        raise InvalidRequest(
+            f"tag: The account has {MAX_TAG_BUDGETS} budgets of tags, which is the most it can have.",
+            param="tag",
+            suggestion="Remove one first.",
+        )
 
 
 # -- the audit log
@@ -274,6 +328,7 @@ def _describe_key(key: ApiKey) -> dict[str, Any]:
         "expires_at": timestamp(key.expires_at),
         "limits": _describe_limits(key.limits),
         "reuse": key.reuse,
+        "tags": list(key.tags),
     }
 
 

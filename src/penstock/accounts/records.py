@@ -11,8 +11,10 @@ from penstock.domain.ids import timestamp
 from penstock.domain.people.roles import Membership, Person
 
 
-def describe_account(account: Account, standings: Iterable[Standing]) -> dict[str, Any]:
-    """Return an account with the balances of its budgets."""
+def describe_account(
+    account: Account, standings: Iterable[Standing], of_tags: Iterable[Standing] = ()
+) -> dict[str, Any]:
+    """Return an account with the balances of its budgets, and those of its tags."""
     return {
         "object": "account",
         "id": account.id,
@@ -21,6 +23,7 @@ def describe_account(account: Account, standings: Iterable[Standing]) -> dict[st
         "closed_at": timestamp(account.closed_at),
         "limits": asdict(account.limits),
         "budgets": [standing.describe() for standing in standings],
+        "tag_budgets": [standing.describe() for standing in of_tags],
         "keys": account.keys,
         "storage": {"bytes": account.stored, "quota": account.storage_quota},
     }
@@ -43,6 +46,7 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "lineage": key.lineage,
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
+        "tags": list(key.tags),
         "person_id": key.person_id,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],

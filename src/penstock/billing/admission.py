@@ -173,13 +173,15 @@ class Admission:
         await ticket.take(list(self._list_slots(key)))
         return ticket
 
-    def try_hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> bool:
+    def try_hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float, tags: tuple[str, ...] = ()) -> bool:
         """Hold the highest possible cost of a request if this process has the lease. Else `hold` asks the store."""
-        return ticket.try_take([(self._budget_lease(key, budget, at), cost, BUDGET) for budget in key.budgets])
+        bearing = key.budgets_for(tags)
+        return ticket.try_take([(self._budget_lease(key, budget, at), cost, BUDGET) for budget in bearing])
 
-    async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float) -> None:
-        """Like `try_hold`, but ask the store for what is missing in each of the key's budgets."""
-        await ticket.take([(self._budget_lease(key, budget, at), cost, BUDGET) for budget in key.budgets])
+    async def hold(self, ticket: Ticket, key: ApiKey, cost: int, at: float, tags: tuple[str, ...] = ()) -> None:
+        """Like `try_hold`, but ask the store for what is missing in each budget of the key and the tags."""
+        bearing = key.budgets_for(tags)
+        await ticket.take([(self._budget_lease(key, budget, at), cost, BUDGET) for budget in bearing])
 
     def _list(self, key: ApiKey, prompt: int, answer: int, *, stream: bool) -> list[Wanted]:
         """Return the amounts that a request takes."""

@@ -12,14 +12,18 @@ from typing import Any, Final
 from penstock.catalog.params import shorten, unknown_name
 from penstock.domain.money import format_usd
 from penstock.errors import Detail, InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, names_of, total
+from penstock.store.queries.billing.attribution_report import DIMENSIONS, UsageQuery, UsageReport
+from penstock.store.queries.billing.attribution_rows import MAX_DAILY_VALUES
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, names_of
 
 USUAL_DAYS: Final = 30
 MOST_LINES: Final = 10_000
 FORMATS: Final = ("json", "csv")
 KINDS: Final = ("chat", "job")
-FILTERS: Final = (Group.MODEL, Group.KEY, Group.VENDOR, Group.KIND)
-NAMES: Final = ("from", "to", "by", *(group.value for group in FILTERS), "format")
+FILTERS: Final = (Group.MODEL, Group.KEY, Group.VENDOR, Group.KIND, *DIMENSIONS)
+USUAL_TOP: Final = 20
+MOST_TOP: Final = MAX_DAILY_VALUES
+NAMES: Final = ("from", "to", "by", *(group.value for group in FILTERS), "top", "format")
 """Names of a report's parameters. Administrators also have `account`."""
 SUMS: Final = (
     *("requests", "jobs", "failed", "prompt_tokens", "completion_tokens", "cached_tokens", "reasoning_tokens"),
@@ -41,7 +45,13 @@ class Question:
     filters: Mapping[Group, str] = field(default_factory=dict[Group, str])
     account: str | None = None
     """An account's name or id. Only administrators ask for one."""
+    top: int = USUAL_TOP
+    """The number of tags, end users or sessions with lines of their own."""
     format: str | None = None
+
+    def of(self, account_id: str | None) -> UsageQuery:
+        """Return the query for an account, or for all of them."""
+        return UsageQuery(account_id, self.first, self.last, self.by, self.filters, self.top)
 
 
 # -- the question
@@ -64,6 +74,7 @@ def read_question(query: Sequence[tuple[str, str]], today: date, *, everyone: bo
         by=tuple(Group(name) for name in _split(given.get("by", "day"))),
         filters={group: given[group.value] for group in FILTERS if group.value in given},
         account=given.get("account"),
+        top=int(given.get("top", USUAL_TOP)),
         format=given.get("format"),
     )
 
@@ -84,6 +95,9 @@ def _find_problems(query: Sequence[tuple[str, str]], given: Mapping[str, str], *
             yield Detail(name, "Should be given once; several groups are separated by commas.")
         elif problem := _find_problem(name, value, everyone=everyone):
             yield Detail(name, f"Should be {problem}, got {shorten(value)}.")
+    wanted = {each.value for each in DIMENSIONS} & {*given, *_split(given.get("by", ""))}
+    if len(wanted) > 1:
+        yield Detail("by", f"Should name one of {', '.join(sorted(wanted))}: sums are kept for each alone.")
 
 
 def _find_problem(name: str, value: str, *, everyone: bool) -> str | None:
@@ -99,6 +113,9 @@ def _find_problem(name: str, value: str, *, everyone: bool) -> str | None:
         case "kind" | "format":
             choices = KINDS if name == "kind" else FORMATS
             return None if value in choices else f"one of {', '.join(choices)}"
+        case "top":
+            is_count = value.isascii() and value.isdigit() and len(value) < 6 and 0 < int(value) <= MOST_TOP
+            return None if is_count else f"an integer from 1 to {MOST_TOP}"
         case _:
             return None if 0 < len(value) <= 200 and value.isprintable() else "1 to 200 printable characters"
 
@@ -129,7 +146,7 @@ def check_length(lines: Sequence[UsageLine]) -> None:
         )
 
 
-def as_json(question: Question, lines: Sequence[UsageLine], budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def as_json(question: Question, report: UsageReport, budgets: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the whole report."""
     return {
         "object": "usage",
@@ -137,8 +154,8 @@ def as_json(question: Question, lines: Sequence[UsageLine], budgets: Sequence[Ma
         "to": question.last.isoformat(),
         "by": [group.value for group in question.by],
         "currency": "USD",
-        "data": [{**line.about, **dict(zip(SUMS, _values(line.totals), strict=True))} for line in lines],
-        "total": dict(zip(SUMS, _values(total(lines)), strict=True)),
+        "data": [{**line.about, **dict(zip(SUMS, _values(line.totals), strict=True))} for line in report.lines],
+        "total": dict(zip(SUMS, _values(report.total), strict=True)),
         "budgets": list(budgets),
     }
 

@@ -129,7 +129,7 @@ class Relay:
             if self._guardrails.of_chat:
                 await self._inspect(ask, key, settlement, findings)
             if not (self._policy().cache_bytes and self._find_cached(answer, key)):
-                if key.budgets:
+                if key.budgets or (key.tag_budgets and key.budgets_for(ask.tags)):
                     await self._hold(ask, settlement, offer, key)
                 await self._try_routes(answer, offer, offers, key.account_id)
         except BaseException as error:
@@ -220,8 +220,8 @@ class Relay:
         assert ticket is not None  # noqa: S101  a key with a budget is admitted first
         cost = price.of_sound(ask.characters, ask.seconds).of(most)
         try:
-            if not self._admission.try_hold(ticket, key, cost, now):
-                await self._admission.hold(ticket, key, cost, now)
+            if not self._admission.try_hold(ticket, key, cost, now, ask.tags):
+                await self._admission.hold(ticket, key, cost, now, ask.tags)
             settlement.held = cost
         except InsufficientBudget as error:
             metrics.BUDGET_REFUSALS.labels(error.facts["of"]).inc()

@@ -390,6 +390,9 @@ def _metadata(name: str, raw: msgspec.Raw) -> Checked:
     if not isinstance(value, dict):
         raise wrong_type(name, "an object", value)
     pairs = cast("dict[str, Any]", value)
+    if isinstance(tags := pairs.get("tags"), list) and all(isinstance(tag, str) for tag in cast("list[Any]", tags)):
+        pairs["tags"] = ",".join(cast("list[str]", tags))  # vendors take only texts here
+        raw = msgspec.Raw(msgspec.json.encode(pairs))
     if len(pairs) > MAX_METADATA_PAIRS:
         raise InvalidRequest(
             f"Invalid '{name}': too many properties. Expected an object with at most {MAX_METADATA_PAIRS} properties, "

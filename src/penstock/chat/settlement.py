@@ -118,6 +118,7 @@ class Settlement:
             input_per_million=None if price is None else price.input_per_million,
             output_per_million=0 if price is None else price.output_per_million,
             per_request=0 if price is None else price.per_request,
+            attribution=ask.attribution,
         )
         self._usage_writer.begin(begun, attempt)
         self._worked = True
@@ -201,6 +202,7 @@ class Settlement:
                 seconds=self.elapsed,
                 first_byte_seconds=self._first_byte_seconds,
                 guardrails=write_findings(self.findings) if self.findings else None,
+                attribution=self._ask.attribution,
             )
         )
 

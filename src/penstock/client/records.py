@@ -187,6 +187,9 @@ class JobRecord(Awaited):
     charged: bool | None = None
     client_ref: str | None = None
     metadata: Mapping[str, str] = pairs()
+    tags: tuple[str, ...] = several()
+    end_user: str | None = None
+    session: str | None = None
     batch_id: str | None = None
     parents: tuple[str, ...] = several()
     pipeline_id: str | None = None

@@ -113,6 +113,8 @@ class KeyWish:
     allowances: tuple[Allowance, ...] = ()
     reuse: str | None = None
     """`exact`, or None for a new job for each request."""
+    tags: tuple[str, ...] = ()
+    """Fixed tags of all its requests."""
     person_id: str | None = None
     """The person it belongs to; None for a service key."""
     is_console: bool = False

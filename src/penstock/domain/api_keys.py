@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from penstock.domain.budgets import Budget, Payer
+from penstock.domain.budgets import Budget, Payer, own_tag
 from penstock.domain.ids import ALPHABET, encode
 from penstock.domain.people.roles import KEY_ROLES, PersonRole
 
@@ -77,6 +77,10 @@ class ApiKey:
     """Bytes that its account may keep, if it has a quota of its own."""
     budgets: tuple[Budget, ...] = ()
     """Its own and its account's."""
+    tags: tuple[str, ...] = ()
+    """Tags of all its requests, whatever else they name."""
+    tag_budgets: tuple[Budget, ...] = ()
+    """Those of its account's tags. They count for requests with the tag."""
     reuse: str | None = None
     """`exact`: its generations reuse kept results, unless a request says otherwise."""
     person_id: str | None = None
@@ -90,7 +94,8 @@ class ApiKey:
 
     def __post_init__(self) -> None:
         """Compute `is_limited` once, as every request reads it."""
-        is_limited = bool(self.budgets) or self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
+        is_limited = self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
+        is_limited = is_limited or bool(self.budgets or self.tag_budgets)
         object.__setattr__(self, "is_limited", is_limited)
 
     @property
@@ -100,8 +105,19 @@ class ApiKey:
 
     @property
     def payer(self) -> Payer:
-        """Return the payer of its requests."""
-        return Payer(self.account_id, self.public_id, self.lineage)
+        """Return the payer of its requests that name no tags."""
+        return Payer(self.account_id, self.public_id, self.lineage, self.tags)
+
+    def pay_for(self, tags: tuple[str, ...]) -> Payer:
+        """Return the payer of a request with these tags, those of the key included."""
+        return Payer(self.account_id, self.public_id, self.lineage, tags)
+
+    def budgets_for(self, tags: tuple[str, ...]) -> tuple[Budget, ...]:
+        """Return all budgets that apply to a request with these tags, those of the key included."""
+        if not tags or not self.tag_budgets:
+            return self.budgets
+        owners = {own_tag(self.account_id, tag) for tag in tags}
+        return (*self.budgets, *(budget for budget in self.tag_budgets if budget.owner in owners))
 
     def allows(self, scope: Scope) -> bool:
         """Return whether the key, and its person's role, may use endpoints of this scope."""

@@ -14,6 +14,7 @@ from penstock.errors import InsufficientBudget
 ENDLESS: Final = 1e12
 """Seconds since the epoch that no period reaches."""
 ACCOUNT_PREFIX: Final = "acct_"
+TAG_PREFIX: Final = "tag:"
 
 
 class Period(StrEnum):
@@ -26,7 +27,10 @@ class Period(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A hard cap: held + spent never exceed it within a period. `owner` is an account or a lineage of keys."""
+    """A hard cap: held + spent never exceed it within a period.
+
+    `owner` is an account, a lineage of keys, or a tag of an account: see `own_tag`.
+    """
 
     owner: str
     period: Period
@@ -43,7 +47,30 @@ class Budget:
     @property
     def of(self) -> str:
         """Return the kind of owner, for messages."""
-        return "account" if self.owner.startswith(ACCOUNT_PREFIX) else "key"
+        if self.owner.startswith(ACCOUNT_PREFIX):
+            return "account"
+        return "tag" if self.owner.startswith(TAG_PREFIX) else "key"
+
+    @property
+    def tag(self) -> str | None:
+        """Return the tag that it limits, if it limits one."""
+        return read_tag_owner(self.owner)[1] if self.owner.startswith(TAG_PREFIX) else None
+
+
+def own_tag(account_id: str, tag: str) -> str:
+    """Return the owner of the budgets of an account's tag."""
+    return f"{TAG_PREFIX}{account_id}:{tag}"
+
+
+def read_tag_owner(owner: str) -> tuple[str, str]:
+    """Return the account and the tag of such an owner."""
+    _, account_id, tag = owner.split(":", 2)
+    return account_id, tag
+
+
+def bound_tag_owners(account_id: str) -> tuple[str, str]:
+    """Return two texts between which the owners of an account's tag budgets sort."""
+    return f"{TAG_PREFIX}{account_id}:", f"{TAG_PREFIX}{account_id};"
 
 
 @lru_cache(maxsize=1024)
@@ -55,16 +82,19 @@ def _days(period: Period, time_zone: str, ordinal: int) -> tuple[float, float]:
 
 
 class Payer(NamedTuple):  # one per request: faster than a dataclass
-    """The account that pays for a request, and the key of a lineage that made it."""
+    """The account that pays for a request, the key of a lineage that made it, and the request's tags."""
 
     account_id: str
     key_id: str
     lineage: str
+    tags: tuple[str, ...] = ()
 
     @property
-    def owners(self) -> tuple[str, str]:
+    def owners(self) -> tuple[str, ...]:
         """Return the owners of budgets that apply."""
-        return self.lineage, self.account_id
+        if not self.tags:
+            return self.lineage, self.account_id
+        return self.lineage, self.account_id, *(own_tag(self.account_id, tag) for tag in self.tags)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +119,10 @@ class Standing:
 
     def describe(self) -> dict[str, Any]:
         """Return the balance as callers and administrators see it."""
+        tag = self.budget.tag
         return {
             "of": self.budget.of,
+            **({} if tag is None else {"tag": tag}),
             "period": self.budget.period.value,
             "time_zone": self.budget.time_zone,
             "cap": format_usd(self.budget.cap),
@@ -104,11 +136,12 @@ class Standing:
         """Return the error for a request that needs this amount."""
         budget, facts = self.budget, self.describe()
         each = "" if budget.period is Period.TOTAL else f" per {budget.period}"
+        whose = f"{budget.of}'s" if budget.tag is None else f"tag `{budget.tag}`'s"
+        names = ("spent", "held", "cap", "resets_at", "of", "tag", "period")
         return InsufficientBudget(
-            f"This would need up to {format_usd(needed)} USD. Of the {budget.of}'s budget of {facts['cap']} USD{each}, "
+            f"This would need up to {format_usd(needed)} USD. Of the {whose} budget of {facts['cap']} USD{each}, "
             f"{facts['spent']} are spent and {facts['held']} held.",
-            facts={name: facts[name] for name in ("spent", "held", "cap", "resets_at", "of", "period")}
-            | {"needed": format_usd(needed)},
+            facts={name: facts[name] for name in names if name in facts} | {"needed": format_usd(needed)},
             suggestion="Ask for a higher budget, or request less"
             + ("." if facts["resets_at"] is None else f"; it resets at {facts['resets_at']}."),
         )

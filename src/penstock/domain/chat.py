@@ -8,6 +8,8 @@ from typing import Any, Final, TypeAlias, cast
 import msgspec
 from msgspec import structs
 
+from penstock.domain.attribution.labels import Attribution
+
 # -- the request
 
 
@@ -65,6 +67,13 @@ class Ask(msgspec.Struct, frozen=True):  # like all of these, one per request: f
     """Its length, once it was opened."""
     is_translated: bool = False
     """True if it came in another dialect: then fields that no chat client sends may be in it."""
+    attribution: Attribution | None = None
+    """Its tags, end user and session; None if it names none."""
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Return its tags, and those of its key."""
+        return () if self.attribution is None else self.attribution.tags
 
     def field(self, name: str) -> Any:
         """Return a field's parsed value; None if it is absent."""

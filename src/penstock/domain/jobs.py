@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final, Literal
 
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.budgets import Payer
 from penstock.domain.files import FileKind, MeshFacts, StoredFile
 from penstock.domain.prices import Price
@@ -208,6 +209,8 @@ class Job:
     """The files that other jobs of its pipeline have yet to make: their paths and allowed kinds."""
     guardrails: tuple[Mapping[str, Any], ...] = ()
     """The findings of guardrails at acceptance."""
+    attribution: Attribution | None = None
+    """Its tags, end user and session; None if its request named none."""
     trace: str | None = None
     """The `traceparent` of its request, continued by the runner. Not shown to callers."""
 
@@ -246,7 +249,8 @@ class Job:
     @property
     def payer(self) -> Payer:
         """Return the payer of the job."""
-        return Payer(self.account_id, self.key_id, self.lineage or self.key_id)
+        tags = () if self.attribution is None else self.attribution.tags
+        return Payer(self.account_id, self.key_id, self.lineage or self.key_id, tags)
 
     @property
     def attempt(self) -> Attempt | None:

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.chat import CHARACTERS_PER_TOKEN, Usage
 
 
@@ -41,6 +42,8 @@ class Completion(msgspec.Struct, frozen=True, kw_only=True):  # one per request:
     first_byte_seconds: float | None
     guardrails: str | None = None
     """The findings of guardrails in JSON; None if none inspected it."""
+    attribution: Attribution | None = None
+    """Its tags, end user and session; None if it named none."""
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -62,6 +65,7 @@ class Begun(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     """None if the price is unknown."""
     output_per_million: int
     per_request: int
+    attribution: Attribution | None = None
 
 
 CRASHED = "process_died"
@@ -92,4 +96,5 @@ def end_begun(begun: Begun, characters: int, now: float) -> Completion:
         created_at=begun.created_at,
         seconds=max(0.0, now - begun.created_at),
         first_byte_seconds=None,
+        attribution=begun.attribution,
     )

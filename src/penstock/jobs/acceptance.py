@@ -6,6 +6,7 @@ from operator import itemgetter
 
 from penstock.catalog.file_input import file_at
 from penstock.domain.api_keys import ApiKey
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.budgets import Payer
 from penstock.domain.jobs import Headroom, Job
 from penstock.domain.pipelines.records import Pipeline
@@ -34,6 +35,18 @@ class SubmittedRequest:
     base_url: str = ""
     dialect: str = ""
     """The dialect of its webhook's messages; empty: our own events."""
+    attribution: Attribution | None = None
+    """Its tags, end user and session; None if it names none."""
+
+    @property
+    def payer(self) -> Payer:
+        """The owners of the budgets that pay for its jobs."""
+        return self.key.payer if self.attribution is None else self.key.pay_for(self.attribution.tags)
+
+    @property
+    def is_budgeted(self) -> bool:
+        """Return whether a budget applies to its jobs."""
+        return bool(self.key.budgets_for(self.payer.tags))
 
     @property
     def slot(self) -> tuple[str, str | bytes]:
@@ -91,7 +104,7 @@ class Acceptance:
     @property
     def payer(self) -> Payer:
         """The owners of the budgets that pay for the jobs."""
-        return self.submission.key.payer
+        return self.submission.payer
 
     def make_record(self, now: float) -> AcceptedRequest:
         """Return the record by which a repeated request is recognised."""

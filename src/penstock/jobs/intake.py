@@ -139,7 +139,7 @@ class Intake:
         """Create all jobs of a request or none, or return the jobs of the earlier request that it repeats."""
         request, offer = self._read_request(submission)
         if request.dry_run:
-            self._refuse_unpriced(offer, submission.key)
+            self._refuse_unpriced(offer, submission)
             return await self._forecast(submission, request, offer)
         with self.alone(submission):
             return await self._accept(submission, request, offer)
@@ -176,8 +176,8 @@ class Intake:
             raise ModelNotAllowed(f"This API key may not use `{request.model}`.", param="model")
         return request, offer
 
-    def _refuse_unpriced(self, offer: Offer, key: ApiKey) -> None:
-        if key.budgets and not offer.is_priced(self._clock()):
+    def _refuse_unpriced(self, offer: Offer, submission: SubmittedRequest) -> None:
+        if submission.is_budgeted and not offer.is_priced(self._clock()):
             raise refuse_unpriced(offer.id)
 
     async def _accept(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> Receipt:
@@ -207,7 +207,7 @@ class Intake:
 
     def _refuse_job(self, submission: SubmittedRequest, request: GenerationBody, offer: Offer) -> None:
         """Raise if new jobs cannot be taken or paid for. A reused result is returned all the same."""
-        self._refuse_unpriced(offer, submission.key)
+        self._refuse_unpriced(offer, submission)
         self.refuse_overflow(submission.key.account_id, len(request.input))
 
     async def find_result(
@@ -246,7 +246,7 @@ class Intake:
 
     async def _write(self, submission: SubmittedRequest, accepted: Sequence[Job], pipeline: Pipeline | None) -> Receipt:
         """Write the jobs. Before a refusal, recall the unused budget leases of chat processes."""
-        payer, quota = submission.key.payer, submission.key.storage_quota
+        payer, quota = submission.payer, submission.key.storage_quota
         quota = self._policy().storage_quota if quota is None else quota
         for recalls_left in reversed(range(RECALLS + 1)):
             try:
@@ -274,9 +274,10 @@ class Intake:
         now = self._clock()
         ceilings = [ceiling for each in params if (ceiling := offer.ceiling(each, now)) is not None]
         estimated = sum(ceilings) if len(ceilings) == len(params) else None
-        if key.budgets:
-            await self._admission.give_back(key.payer.owners)
-        standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
+        payer, is_budgeted = submission.payer, submission.is_budgeted
+        if is_budgeted:
+            await self._admission.give_back(payer.owners)
+        standings = await self._database.read(balance_rows.standings, payer, now) if is_budgeted else []
         left = min((standing.left for standing in standings), default=None)
         findings = [finding for item in inputs for finding in item.findings]
         return Forecast(request.model, params, estimated, self._history.typical(request.model), left, findings)
@@ -446,6 +447,7 @@ class Intake:
             step=step,
             awaits=item.awaits,
             guardrails=tuple(finding.describe() for finding in item.findings),
+            attribution=submission.attribution,
             trace=traces.current(),
             sequence=1,
         )

@@ -13,6 +13,7 @@ from pydantic import Field, GetPydanticSchema
 from typing_extensions import TypedDict  # pydantic cannot read typing's own on Python 3.11
 
 from penstock.catalog.file_input import file_at, with_file
+from penstock.domain.attribution.labels import NOBODY
 from penstock.domain.events import Event
 from penstock.domain.files import MeshFacts, MeshFormat, StoredFile
 from penstock.domain.ids import timestamp
@@ -181,6 +182,9 @@ class JobRecord(TypedDict):
     charged: Annotated[bool | None, Field(description="null until the job is done")]
     client_ref: str | None
     metadata: Annotated[Mapping[str, str] | None, _described_as(dict[str, str] | None)]
+    tags: Annotated[list[str], Field(description="tags by which its cost is counted")]
+    end_user: Annotated[str | None, Field(description="the end user that its request named")]
+    session: Annotated[str | None, Field(description="the session that its request named")]
     batch_id: str | None
     parents: Annotated[list[str], Field(description="ids of the jobs whose outputs it takes as inputs")]
     pipeline_id: Annotated[str | None, Field(description="the pipeline that it is part of, `pipe_…`")]
@@ -272,7 +276,7 @@ class RecordBuilder:
 
     def job(self, job: Job) -> JobRecord:
         """Return the record of a job."""
-        position = self._position(job)
+        position, attribution = self._position(job), job.attribution or NOBODY
         return {
             "id": job.id,
             "object": "generation.job",
@@ -303,6 +307,9 @@ class RecordBuilder:
             "charged": job.charged,
             "client_ref": job.client_ref,
             "metadata": job.metadata,
+            "tags": list(attribution.tags),
+            "end_user": attribution.end_user or None,
+            "session": attribution.session or None,
             "batch_id": job.batch_id,
             "parents": list(dict.fromkeys(parent.job_id for parent in job.parents)),
             "pipeline_id": job.pipeline_id,

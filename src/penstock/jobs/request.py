@@ -36,7 +36,18 @@ def _retention(value: Any) -> Any:
 
 
 ClientRef = Annotated[Line, Field(max_length=128)]
-Metadata = dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
+
+
+def _join_tags(value: Any) -> Any:
+    """Return metadata whose `tags` are a list with commas between them instead."""
+    tags: Any = cast("dict[str, Any]", value).get("tags") if isinstance(value, dict) else None
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in cast("list[Any]", tags)):
+        return cast("Any", value)
+    return {**cast("dict[str, Any]", value), "tags": ",".join(cast("list[str]", tags))}
+
+
+_Texts = dict[Annotated[str, StringConstraints(max_length=64)], Annotated[Text, StringConstraints(max_length=512)]]
+Metadata = Annotated[_Texts, BeforeValidator(_join_tags)]
 Retention = Annotated[Annotated[float, Field(gt=0, le=MAX_RETENTION)] | Literal["forever"], BeforeValidator(_retention)]
 
 

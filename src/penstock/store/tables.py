@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0023"
+SCHEMA_VERSION = "0024"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -74,6 +74,7 @@ keys = Table(
     Column("reuse", Word),  # "exact": its generations reuse kept results
     Column("person_id", Word),  # set: it belongs to a person, whose role in the account bounds it
     Column("is_console", Integer),  # 1: it counts what the person does in the console; nobody has its text
+    Column("tags", Text),  # of all its requests, with line feeds between them
     Index("keys_by_account", "account_id"),
     Index("keys_by_person", "person_id", "account_id", **where("person_id IS NOT NULL")),
 )
@@ -404,6 +405,9 @@ completions = Table(
     Column("seconds", Float, nullable=False),
     Column("first_byte_seconds", Float),
     Column("guardrails", Text),  # findings in JSON; null: none inspected it
+    Column("tags", Text),  # as in the ledger
+    Column("end_user", Text),
+    Column("session", Text),
     Index("completions_by_account", "account_id", "id"),
 )
 
@@ -493,6 +497,7 @@ ledger = Table(  # append-only, until a roll-up removes the entries of ended sub
     Column("at", Float, nullable=False),  # when the subject was accepted: decides the period
     Column("created_at", Float, nullable=False),
     Column("note", Text, nullable=False),
+    Column("tags", Text),  # with a line feed before and after each
     Index("ledger_by_account", "account_id", "at"),
     sqlite_with_rowid=False,
 )
@@ -540,7 +545,7 @@ slots = Table(  # an owner's parallel streams that a process may have open
 )
 
 
-def _sums() -> list[Column[int]]:
+def sum_columns() -> list[Column[int]]:
     """Return the columns of a usage sum."""
     return [
         Column("requests", BigInteger, nullable=False),
@@ -565,7 +570,7 @@ usage_days = Table(  # usage sums, updated with every record
     Column("vendor", Word, primary_key=True),
     Column("key_id", Word, primary_key=True),
     Column("kind", Word, primary_key=True),  # chat or job
-    *_sums(),
+    *sum_columns(),
     sqlite_with_rowid=False,
 )
 
@@ -577,7 +582,7 @@ usage_model_days = Table(  # usage sums without keys; the next has no models: fa
     Column("model", Word, primary_key=True),
     Column("vendor", Word, primary_key=True),
     Column("kind", Word, primary_key=True),
-    *_sums(),
+    *sum_columns(),
     sqlite_with_rowid=False,
 )
 
@@ -588,7 +593,7 @@ usage_key_days = Table(
     Column("day", Integer, primary_key=True),
     Column("key_id", Word, primary_key=True),
     Column("kind", Word, primary_key=True),
-    *_sums(),
+    *sum_columns(),
     sqlite_with_rowid=False,
 )
 

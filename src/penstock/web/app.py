@@ -8,7 +8,7 @@ from fastapi import FastAPI
 from penstock import __version__
 from penstock.gateway import Gateway
 from penstock.web import console, own_key
-from penstock.web.admin import accounts, audit, keys, ledger, prices, reports, settings
+from penstock.web.admin import accounts, audit, keys, ledger, prices, reports, settings, tag_budgets
 from penstock.web.api import (
     assets,
     chat_models,
@@ -68,6 +68,7 @@ PAGES = (
     sign_in,
     sessions,
     accounts,
+    tag_budgets,
     keys,
     ledger,
     prices,

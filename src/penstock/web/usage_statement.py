@@ -8,14 +8,15 @@ from fastapi import Request
 from starlette.responses import Response
 
 from penstock.billing import usage_report
-from penstock.billing.usage_report import FORMATS, KINDS, MOST_LINES, USUAL_DAYS, Question
+from penstock.billing.usage_report import FORMATS, KINDS, MOST_LINES, MOST_TOP, USUAL_DAYS, USUAL_TOP, Question
 from penstock.domain.budgets import Payer
 from penstock.errors import Detail
 from penstock.gateway import Gateway
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows
-from penstock.store.queries.billing import balance_rows, usage_rows
-from penstock.store.queries.billing.usage_rows import Group, UsageLine
+from penstock.store.queries.billing import attribution_report, balance_rows, budget_rows
+from penstock.store.queries.billing.attribution_report import UsageReport
+from penstock.store.queries.billing.usage_rows import Group
 from penstock.store.queries.files import storage_rows
 from penstock.web.responses import Json, success
 
@@ -35,6 +36,13 @@ def describe_parameters(*, everyone: bool = False) -> dict[str, Any]:
         "key": ("only this key, by its public id", text),
         "vendor": ("only this vendor", text),
         "kind": ("only chat or only jobs", {"enum": KINDS}),
+        "tag": ("only requests with this tag", text),
+        "end_user": ("only requests for this end user", text),
+        "session": ("only requests of this session", text),
+        "top": (
+            "the number of tags, end users or sessions with lines of their own; the rest is one line `other`",
+            {"type": "integer", "minimum": 1, "maximum": MOST_TOP, "default": USUAL_TOP},
+        ),
         "format": ("`csv` works like `Accept: text/csv`", {"enum": FORMATS, "default": "json"}),
     }
     if everyone:
@@ -74,19 +82,20 @@ def _preferred(request: Request) -> str:
 
 
 def _write_csv(connection: Connection, question: Question, payer: Payer | None, now: float) -> Response:
-    lines = _look_up(connection, question, _account_of(connection, question, payer, now))
+    report = _look_up(connection, question, _account_of(connection, question, payer, now))
     headers = {"content-disposition": f'attachment; filename="{usage_report.filename(question)}"'}
-    return Response(usage_report.as_csv(question, lines), headers=headers, media_type="text/csv")
+    return Response(usage_report.as_csv(question, report.lines), headers=headers, media_type="text/csv")
 
 
 def _write_json(
     connection: Connection, question: Question, payer: Payer | None, now: float, quota: int | None
 ) -> Response:
     account_id = _account_of(connection, question, payer, now)
-    lines = _look_up(connection, question, account_id)
+    report = _look_up(connection, question, account_id)
     payer = payer or (Payer(account_id, "", "") if account_id else None)
-    standings = balance_rows.standings(connection, payer, now) if payer else ()
-    statement = usage_report.as_json(question, lines, [standing.describe() for standing in standings])
+    standings = balance_rows.standings(connection, payer._replace(tags=()), now) if payer else []
+    standings += budget_rows.tag_standings(connection, account_id, now) if account_id else []
+    statement = usage_report.as_json(question, report, [standing.describe() for standing in standings])
     return Json(statement | {"storage": _describe_storage(connection, account_id, quota)})
 
 
@@ -97,11 +106,10 @@ def _describe_storage(connection: Connection, account_id: str | None, quota: int
     return {"bytes": stored.bytes, "quota": quota if stored.quota is None else stored.quota}
 
 
-def _look_up(connection: Connection, question: Question, account_id: str | None) -> list[UsageLine]:
-    days = question.first, question.last
-    lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
-    usage_report.check_length(lines)
-    return lines
+def _look_up(connection: Connection, question: Question, account_id: str | None) -> UsageReport:
+    report = attribution_report.report(connection, question.of(account_id), MOST_LINES + 1)
+    usage_report.check_length(report.lines)
+    return report
 
 
 def _account_of(connection: Connection, question: Question, payer: Payer | None, now: float) -> str | None:

@@ -24,7 +24,7 @@ from penstock.domain.money import parse_usd
 from penstock.domain.usage import Completion
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import budget_rows, completion_rows, usage_rows
-from penstock.web.openapi.schemas import UsageStatement
+from penstock.web.openapi.usage_schemas import UsageStatement
 
 GROUPS = ("day", "month", "model", "key", "vendor", "kind")
 COUNTS = (

@@ -11,14 +11,15 @@ from simulation.chat.keepers import RETENTION, Keeper
 from simulation.chat.kept_rules import KeptRules
 from simulation.chat.vendors import ChatBook, ChatDouble
 from simulation.network import Network
+from simulation.rules.money import TAG
 from simulation.store import SharedStore
 from simulation.world import EPOCH, World
 from sqlalchemy import Connection
 
-from penstock.accounts.administration import ensure_account, issue_key
+from penstock.accounts.administration import AccountTag, ensure_account, issue_key, set_budget
 from penstock.domain.accounts import Actor, Allowance, KeyWish
 from penstock.domain.api_keys import NO_LIMITS, ApiKey, Limits
-from penstock.domain.budgets import Period
+from penstock.domain.budgets import Period, own_tag
 from penstock.domain.money import parse_usd
 from penstock.gateway import Gateway
 
@@ -51,7 +52,7 @@ routes = [{{vendor = "east", model = "m"}}, {{vendor = "west", model = "m"}}]
 ROOM: Final = """
 SELECT b.cap - p.spent - COALESCE((
     SELECT SUM(h.amount) FROM holds h WHERE h.owner = b.owner AND h.period = b.period AND h.is_lease = 0), 0)
-FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE b.owner = %s
+FROM budgets b JOIN purses p ON p.owner = b.owner AND p.period = b.period WHERE b.owner IN (%s, %s)
 """
 """The money of each budget that is neither spent nor held for jobs. What chat has leased comes back."""
 RUSHING: Final = "fir"
@@ -80,9 +81,17 @@ def found(connection: Connection, seed: int) -> dict[str, tuple[str, ApiKey]]:
     for name, (caps, limits) in wishes.items():
         account = ensure_account(connection, Actor.CLI, name, EPOCH)
         allowances = tuple(Allowance(period=period, cap=parse_usd(f"{cap:.4f}")) for period, cap in caps)
-        wish = KeyWish(name="key", allowances=allowances, limits=limits)
+        wish = KeyWish(name="key", allowances=allowances, limits=limits, tags=(TAG,) if name == "elm" else ())
         made[name] = issue_key(connection, Actor.CLI, account.id, wish, EPOCH)
+    limit_tag(connection, made["elm"][1], Period.MONTH, random.Random(f"{seed}/tags of chat").uniform(0.02, 1.0))
     return made
+
+
+def limit_tag(connection: Connection, key: ApiKey, period: Period, amount: float) -> None:
+    """Give the fixed tag of a key a budget."""
+    tag = AccountTag(key.account_id, key.account, TAG)
+    cap = parse_usd(f"{amount:.4f}")
+    set_budget(connection, Actor.CLI, tag, Allowance(period=period, cap=cap), EPOCH)
 
 
 class ChatSide:
@@ -149,11 +158,11 @@ class ChatSide:
                 raise error
 
     def _payer(self, account: str) -> Callable[[int], bool]:
-        owner = self._keys[account].lineage
+        owner, tag = self._keys[account].lineage, own_tag(self._keys[account].account_id, TAG)
         need = 2 * max(cost_of(vendor, 100, 10) for vendor in PRICES)
 
         def can_pay(_tokens: int) -> bool:
-            rooms = self._store.ask(ROOM, owner)
+            rooms = self._store.ask(ROOM, owner, tag)
             return all(room > need for (room,) in rooms)
 
         return can_pay

@@ -7,7 +7,11 @@ from typing import Final
 from simulation.store import TABLES, SharedStore
 from simulation.world import World
 
+from penstock.domain.budgets import own_tag
 from penstock.domain.jobs import Job
+
+TAG: Final = "grove"
+"""The fixed tag of the keys of `cedar` and `elm`, which has a budget of its own."""
 
 BALANCES: Final = """
 SELECT p.owner, p.period, p.spent, p.held, p.most, COALESCE(SUM(h.amount), 0)
@@ -30,13 +34,14 @@ FROM ledger
 SPENT: Final = """
 SELECT p.owner, p.spent,
     COALESCE(SUM(CASE l.kind WHEN 'settle' THEN l.amount WHEN 'refund' THEN -l.amount ELSE 0 END), 0)
-FROM purses p LEFT JOIN ledger l ON l.lineage = p.owner AND l.at >= p.start AND l.at < p.ends
+FROM purses p LEFT JOIN ledger l ON (l.lineage = p.owner OR (p.owner = 'tag:' || l.account_id || ':grove'
+    AND l.tags = '{lines}')) AND l.at >= p.start AND l.at < p.ends
 WHERE p.owner NOT LIKE 'acct%%'
 GROUP BY p.owner, p.period, p.start, p.spent
-"""
+""".format(lines="\ngrove\n")
 KINDS: Final = "SELECT kind, amount, overrun FROM ledger WHERE subject = %s"
 HELD: Final = "SELECT COUNT(*) FROM holds WHERE subject = %s"
-BUDGETS: Final = "SELECT COUNT(*) FROM budgets WHERE owner IN (%s, %s)"
+BUDGETS: Final = "SELECT COUNT(*) FROM budgets WHERE owner IN (%s, %s, %s)"
 
 
 class MoneyRules:
@@ -87,7 +92,7 @@ class MoneyRules:
         kinds = {kind: amount + overrun for kind, amount, overrun in self._store.ask(KINDS, job.id)}
         ends = kinds.keys() & {"settle", "release"}
         [(held,)] = self._store.ask(HELD, job.id)
-        [(budgets,)] = self._store.ask(BUDGETS, job.account_id, job.lineage)
+        [(budgets,)] = self._store.ask(BUDGETS, job.account_id, job.lineage, own_tag(job.account_id, TAG))
         if job.done and job.charged is None:
             self._unknown.add(job.id)
         elif job.done:

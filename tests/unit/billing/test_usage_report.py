@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from penstock.billing.usage_report import SUMS, Question, as_csv, as_json, check_length, filename, read_question
 from penstock.errors import InvalidRequest
-from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine
+from penstock.store.queries.billing.attribution_report import UsageReport
+from penstock.store.queries.billing.usage_rows import Group, Totals, UsageLine, total
 
 TODAY = date(2026, 3, 15)
 DAY = date(2026, 3, 1)
@@ -54,17 +55,22 @@ def test_groups_filters_and_format():
         ([("to", "2026-W01-1")], "to", "a day such as"),
         ([("from", "")], "from", "a day such as"),
         ([("from", "2026-03-16")], "from", "not be after `to`, which is 2026-03-15"),
-        ([("by", "hour")], "by", "day,month,model,key,vendor,kind, each once"),
-        ([("by", "account")], "by", "day,month,model,key,vendor,kind, each once"),
+        ([("by", "hour")], "by", "day,month,model,key,vendor,kind,tag,end_user,session, each once"),
+        ([("by", "account")], "by", "day,month,model,key,vendor,kind,tag,end_user,session, each once"),
         ([("by", "")], "by", "one or several of"),
         ([("by", "day,,model")], "by", "one or several of"),
         ([("by", "day,day")], "by", "each once"),
         ([("by", "day"), ("by", "model")], "by", "given once"),
         ([("kind", "video")], "kind", "one of chat, job"),
+        ([("by", "day,tag,session")], "by", "one of session, tag: sums are kept for each alone"),
+        ([("by", "tag"), ("end_user", "ada")], "by", "one of end_user, tag"),
+        ([("top", "0")], "top", "an integer from 1 to 1000"),
+        ([("top", "1001")], "top", "an integer from 1 to 1000"),
+        ([("top", "²")], "top", "an integer from 1 to 1000"),
         ([("format", "xml")], "format", "one of json, csv"),
         ([("model", "")], "model", "1 to 200 printable characters"),
         ([("key", "a\0b")], "key", "1 to 200 printable characters"),
-        ([("modell", "x")], "modell", "Did you mean `model`? Known: by, format, from"),
+        ([("modell", "x")], "modell", "Did you mean `model`? Known: by, end_user, format, from"),
         ([("account", "x")], "account", "Unknown parameter"),
     ],
 )
@@ -87,9 +93,13 @@ def test_everything_wrong_is_told_at_once():
 LINE = UsageLine({"day": "2026-03-01"}, Totals(3, 1, 1, 100, 20, 5, 7, 6, 1, 2, 400_000_000))
 
 
+def report_of(*lines: UsageLine) -> UsageReport:
+    return UsageReport(lines, total(lines))
+
+
 def test_a_statement():
     more = UsageLine({"day": "2026-03-02"}, Totals(cost=-1))
-    told = as_json(Question(first=DAY, last=TODAY), [LINE, more], [{"of": "key"}])
+    told = as_json(Question(first=DAY, last=TODAY), report_of(LINE, more), [{"of": "key"}])
     sums = {
         "requests": 3,
         "jobs": 1,
@@ -118,7 +128,7 @@ def test_a_statement():
 
 
 def test_a_statement_without_lines_is_zero():
-    told = as_json(Question(first=DAY, last=TODAY), [], [])
+    told = as_json(Question(first=DAY, last=TODAY), report_of(), [])
     assert told["data"] == []
     assert told["total"] == dict.fromkeys(SUMS, 0) | {"cost": "0.00"}
     assert as_csv(Question(first=DAY, last=TODAY, by=(Group.KEY,)), []) == ",".join(("key", "key_name", *SUMS)) + "\r\n"

@@ -38,6 +38,7 @@ def test_an_account_needs_no_key(shell: Shell):
         "closed_at": None,
         "limits": NO_LIMITS,
         "budgets": [],
+        "tag_budgets": [],
         "storage": {"bytes": 0, "quota": None},
         "keys": 0,
     }
@@ -195,6 +196,24 @@ def test_a_keys_budget_belongs_to_its_lineage(shell: Shell):
 
 
 # -- the audit log
+
+
+def test_a_tag_has_budgets_and_a_key_fixed_tags(shell: Shell):
+    shell("account create studio")
+    made = shell.json("account budget studio --tag team-a --amount 5 --period day")
+    [budget] = made["tag_budgets"]
+    assert (budget["of"], budget["tag"], budget["cap"], made["budgets"]) == ("tag", "team-a", "5.00", [])
+    shown = shell("account show studio").stdout
+    assert re.search(r"budget of tag team-a, day +0.00 spent and 0.00 held of 5.00 USD", shown)
+    assert shell.json("account budget studio --tag team-a --period day --remove")["tag_budgets"] == []
+    assert "tag `team-a`" in shell("account budget studio --tag team-a --period day --remove", code=1).stderr
+    assert "--tag: should be 1 to 64" in shell("account budget studio --tag a,b --amount 1", code=2).stderr
+    key = shell.json("key create --account studio --tag team-a --tag prod --tag team-a")
+    assert key["tags"] == ["team-a", "prod"]
+    turned = shell.json(f"key rotate {key['public_id']}")
+    assert turned["tags"] == ["team-a", "prod"]
+    assert shell.json(f"key change {turned['public_id']} --tag web")["tags"] == ["web"]
+    assert shell.json(f"key change {turned['public_id']} --tag none")["tags"] == []
 
 
 def test_the_audit_log_tells_every_change_and_no_secret(shell: Shell):

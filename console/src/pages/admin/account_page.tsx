@@ -48,10 +48,13 @@ function Whole({ account, path }: { account: Account; path: string }) {
       <div className="split">
         <div>
           <Panel title={WORDS.budgets}>
-            <BudgetBars path={path} budgets={account.budgets} name={account.name} />
+            <BudgetBars path={path} budgets={[...account.budgets, ...account.tag_budgets]} name={account.name} />
             <Group mt="md">
               <SetBudget path={path} name={account.name}>
                 {WORDS.setABudget}
+              </SetBudget>
+              <SetBudget path={path} name="a tag" tag="">
+                {WORDS.setATagBudget}
               </SetBudget>
             </Group>
           </Panel>

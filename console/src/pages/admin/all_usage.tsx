@@ -10,7 +10,7 @@ export default function AllUsage() {
       <Statement
         path="/admin/v1/usage"
         queryKey={["admin", "usage"]}
-        groups={["account", "model", "key", "vendor", "kind"]}
+        groups={["account", "model", "key", "vendor", "kind", "tag", "end_user", "session"]}
         empty={
           <EmptyState title="No usage in this period" icon="usage" code="penstock usage --by account">
             Chat requests are counted when they end, jobs when they are done. You can also run this command:

@@ -1,5 +1,5 @@
 /** Budgets of an account or key: state, setting and removing. */
-import { Button, Group, Text } from "@mantine/core";
+import { Button, Group, Text, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
@@ -28,7 +28,7 @@ export function BudgetBars({ path, budgets, name }: Props) {
       )}
       {budgets.map((budget) => (
         <BudgetBar
-          key={budget.period}
+          key={`${budget.tag} ${budget.period}`}
           budget={budget}
           name={null}
           actions={<BudgetActions path={path} budget={budget} name={name} />}
@@ -41,12 +41,19 @@ export function BudgetBars({ path, budgets, name }: Props) {
 function BudgetActions({ path, budget, name }: { path: string; budget: Budget; name: string }) {
   const client = useQueryClient();
   const remove = async () => {
-    await call(`${path}/budgets/${budget.period}`, { method: "DELETE" });
+    const { tag, period } = budget;
+    if (tag) await call(`${path}/tag-budgets`, { method: "DELETE", query: { tag, period } });
+    else await call(`${path}/budgets/${period}`, { method: "DELETE" });
     await client.invalidateQueries({ queryKey: ["admin"] });
   };
   return (
     <Group gap={4}>
-      <SetBudget path={path} name={name} wish={{ period: budget.period, cap: budget.cap, time_zone: budget.time_zone }}>
+      <SetBudget
+        path={path}
+        name={budget.tag ? `tag ${budget.tag}` : name}
+        tag={budget.tag ?? null}
+        wish={{ period: budget.period, cap: budget.cap, time_zone: budget.time_zone }}
+      >
         {WORDS.edit}
       </SetBudget>
       <ConfirmButton
@@ -57,7 +64,8 @@ function BudgetActions({ path, budget, name }: { path: string; budget: Budget; n
         variant="subtle"
         onConfirm={remove}
       >
-        {name} can then spend any amount in this period, unless another budget applies.
+        {budget.tag ? `Requests with the tag ${budget.tag}` : name} can then spend any amount in this period, unless
+        another budget applies.
       </ConfirmButton>
     </Group>
   );
@@ -67,23 +75,29 @@ export function SetBudget({
   path,
   name,
   wish,
+  tag = null,
   children,
 }: {
   path: string;
   name: string;
   wish?: Wish;
+  /** The tag that it is of; empty: the form asks for it. */
+  tag?: string | null;
   children: ReactNode;
 }) {
   const client = useQueryClient();
   const [opened, { open, close }] = useDisclosure(false);
   const [wanted, setWanted] = useState<Wish>(wish ?? NO_BUDGET);
+  const [named, setNamed] = useState(tag ?? "");
   const begin = () => {
     setWanted(wish ?? NO_BUDGET);
+    setNamed(tag ?? "");
     open();
   };
   const save = async () => {
     const { period, cap, time_zone } = wanted;
-    await call(`${path}/budgets/${period}`, { method: "PUT", body: { cap, time_zone } });
+    if (tag === null) await call(`${path}/budgets/${period}`, { method: "PUT", body: { cap, time_zone } });
+    else await call(`${path}/tag-budgets`, { method: "PUT", body: { tag: named, period, cap, time_zone } });
     await client.invalidateQueries({ queryKey: ["admin"] });
   };
   return (
@@ -96,9 +110,21 @@ export function SetBudget({
         opened={opened}
         onClose={close}
         deed="Save"
-        ready={wanted.cap !== ""}
+        ready={wanted.cap !== "" && (tag === null || named.trim() !== "")}
         onSubmit={save}
       >
+        {tag === "" && (
+          <TextInput
+            label="Tag"
+            description="Requests of all keys of the account with this tag count"
+            placeholder="team-search"
+            required
+            withAsterisk={false}
+            maxLength={64}
+            value={named}
+            onChange={(event) => setNamed(event.currentTarget.value)}
+          />
+        )}
         <BudgetFields wish={wanted} onChange={setWanted} required />
         <Text size="sm" c="dimmed">
           A budget is a hard limit for spent and held amounts. A new budget for this period replaces the old one, and

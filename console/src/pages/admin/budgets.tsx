@@ -42,7 +42,7 @@ export default function Budgets() {
         of: "account",
         page: `/admin/accounts/${account.id}`,
         path: `/admin/v1/accounts/${account.id}`,
-        budgets: account.budgets,
+        budgets: [...account.budgets, ...account.tag_budgets],
       }),
     ),
     ...keys
@@ -91,8 +91,8 @@ export default function Budgets() {
           code="penstock account budget studio --amount 50 --period month"
           action={{ label: "Open accounts", to: "/admin/accounts" }}
         >
-          A budget limits what an account or key can spend in a day, in a month or in total. Requests that exceed it are
-          refused before they reach a vendor.
+          A budget limits what an account, a key or a tag can spend in a day, in a month or in total. Requests that
+          exceed it are refused before they reach a vendor.
         </EmptyState>
       ) : (
         <div className="budget-grid">

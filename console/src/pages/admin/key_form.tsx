@@ -1,5 +1,5 @@
 /** Fields of a key, for creating and editing. */
-import { Checkbox, Group, MultiSelect, Select, TextInput } from "@mantine/core";
+import { Checkbox, Group, MultiSelect, Select, TagsInput, TextInput } from "@mantine/core";
 import type { Key } from "../../api/shapes";
 import { WORDS } from "../../vocabulary";
 import { type Limits, LimitsFields, NO_LIMITS } from "./limits_fields";
@@ -11,13 +11,16 @@ export interface KeyWish {
   endpoints: string[];
   /** Seconds from now; "never"; "keep": as it is; or a day. */
   expiry: string;
+  /** Of all its requests. */
+  tags: string[];
   limits: Limits;
 }
 
-export const NEW_KEY: KeyWish = { name: "", models: [], endpoints: [], expiry: "never", limits: NO_LIMITS };
+export const NEW_KEY: KeyWish = { name: "", models: [], endpoints: [], expiry: "never", tags: [], limits: NO_LIMITS };
 
 export function wishOf(key: Key): KeyWish {
-  return { name: key.name, models: key.models, endpoints: key.endpoints, expiry: "keep", limits: key.limits };
+  const { name, models, endpoints, tags, limits } = key;
+  return { name, models, endpoints, expiry: "keep", tags, limits };
 }
 
 /** As the API takes it. */
@@ -90,6 +93,17 @@ export function KeyFields({ wish, onChange, ends }: Props) {
         data={ends === undefined ? EXPIRIES : [keep, ...EXPIRIES]}
         value={wish.expiry}
         onChange={(expiry) => onChange({ ...wish, expiry: expiry ?? "never" })}
+      />
+      <TagsInput
+        label={WORDS.tags}
+        description="Count for all its requests. Callers cannot remove them"
+        placeholder={wish.tags.length ? "" : "team-search"}
+        maxTags={8}
+        acceptValueOnBlur
+        clearable
+        clearButtonProps={{ "aria-label": "No tags" }}
+        value={wish.tags}
+        onChange={(tags) => onChange({ ...wish, tags })}
       />
       <LimitsFields limits={wish.limits} onChange={(limits) => onChange({ ...wish, limits })} />
     </>

@@ -56,6 +56,7 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
               facts={[
                 [WORDS.endpoints, key.endpoints.join(", ") || "everything"],
                 [WORDS.models, key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
+                [WORDS.tags, key.tags.join(", ") || "none"],
                 [WORDS.limits, limitsLine(key.limits) ?? "none"],
               ]}
             />

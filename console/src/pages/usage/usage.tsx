@@ -13,7 +13,7 @@ export default function Usage() {
       <Statement
         path="/api/v1/usage"
         queryKey={["usage"]}
-        groups={["model", "key", "vendor", "kind"]}
+        groups={["model", "key", "vendor", "kind", "tag", "end_user", "session"]}
         empty={<Nothing />}
         aside={(statement) => <Budgets statement={statement} />}
       />
@@ -26,7 +26,7 @@ function Budgets({ statement }: { statement: UsageStatement }) {
   return (
     <Panel title="Budgets now">
       {statement.budgets.map((budget) => (
-        <BudgetBar key={`${budget.of} ${budget.period}`} budget={budget} />
+        <BudgetBar key={`${budget.of} ${budget.tag} ${budget.period}`} budget={budget} />
       ))}
     </Panel>
   );

@@ -18,10 +18,29 @@ export const MEASURES: Measure[] = [
   { id: "tokens", title: WORDS.tokens, of: (line) => line.total_tokens, format: formatCount },
 ];
 
-export type Group = "model" | "key" | "vendor" | "kind" | "account";
+export type Group = "model" | "key" | "vendor" | "kind" | "account" | Dimension;
+export type Dimension = "tag" | "end_user" | "session";
+
+export const DIMENSIONS: Record<Dimension, { title: string; none: string }> = {
+  tag: { title: "tag", none: "without a tag" },
+  end_user: { title: "end user", none: "without an end user" },
+  session: { title: "session", none: "without a session" },
+};
+
+export function isDimension(group: Group): group is Dimension {
+  return group in DIMENSIONS;
+}
+
+export function titleOf(group: Group): string {
+  return isDimension(group) ? DIMENSIONS[group].title : group;
+}
 
 /** Return the readable name of a line's group. */
 export function labelOf(line: UsageLine, group: Group): string {
+  if (isDimension(group)) {
+    const part = line[`${group}_part`];
+    return part === "none" ? DIMENSIONS[group].none : part === "other" ? "all others" : (line[group] ?? "");
+  }
   if (group === "key") return line.key_name || line.key || "no key";
   return line[group] || "unknown";
 }
@@ -39,10 +58,15 @@ export interface Sum {
   unpriced: number;
 }
 
+function idOf(line: UsageLine, group: Group): string {
+  if (isDimension(group)) return `${line[`${group}_part`]} ${line[group]}`;
+  return (group === "account" ? line.account_id : line[group]) ?? "";
+}
+
 export function sumsOf(lines: UsageLine[], group: Group): Sum[] {
   const sums = new Map<string, Sum>();
   for (const line of lines) {
-    const id = (group === "account" ? line.account_id : line[group]) ?? "";
+    const id = idOf(line, group);
     const sum = sums.get(id) ?? {
       label: labelOf(line, group),
       id,

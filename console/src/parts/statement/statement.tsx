@@ -12,7 +12,7 @@ import { formatMoney, Money } from "../money";
 import { formatCount } from "../numbers";
 import { BarChart } from "./bar_chart";
 import { CsvButton } from "./csv_button";
-import { type Group, MEASURES, slotsOf, sumsOf } from "./measures";
+import { type Group, isDimension, MEASURES, slotsOf, sumsOf, titleOf } from "./measures";
 import { isByMonth, stepsOf } from "./range";
 import { RangePicker, useRange } from "./range_picker";
 import "./statement.css";
@@ -44,7 +44,8 @@ export function Statement({ path, groups, queryKey, empty, aside }: Props) {
         <SegmentedControl
           aria-label="Group by"
           size="xs"
-          data={groups.map((value) => ({ value, label: value }))}
+          className="groups"
+          data={groups.map((value) => ({ value, label: titleOf(value) }))}
           value={group}
           onChange={(by) => change({ by: by === groups[0] ? null : by })}
         />
@@ -98,10 +99,15 @@ function Told({ statement, group, empty }: { statement: UsageStatement; group: G
           names={names}
           slots={slots}
           format={measure.format}
-          label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in total; the table below groups it by ${group}`}
+          label={`${measure.title} from ${statement.from} to ${statement.to}: ${measure.format(sum)} in total; the table below groups it by ${titleOf(group)}`}
         />
       </Panel>
       <Table statement={statement} group={group} />
+      {group === "tag" && (
+        <Text size="xs" c="dimmed" mt="xs">
+          A request with several tags is in the line of each. The total counts it once.
+        </Text>
+      )}
     </>
   );
 }
@@ -132,7 +138,7 @@ function Table({ statement, group }: { statement: UsageStatement; group: Group }
   const most = Math.max(...sums.map((sum) => sum.cost), 0);
   return (
     <DataTable
-      label={`Usage by ${group}`}
+      label={`Usage by ${titleOf(group)}`}
       rows={sums}
       rowKey={(sum) => sum.id}
       foot={[
@@ -145,11 +151,11 @@ function Table({ statement, group }: { statement: UsageStatement; group: Group }
       ]}
       columns={[
         {
-          title: `${group[0]?.toUpperCase()}${group.slice(1)}`,
+          title: `${titleOf(group)[0]?.toUpperCase()}${titleOf(group).slice(1)}`,
           cell: (sum) => (
             <>
               {sum.label}
-              {sum.label !== sum.id && (
+              {sum.label !== sum.id && !isDimension(group) && (
                 <Text size="xs" c="dimmed" className="mono">
                   {sum.id}
                 </Text>

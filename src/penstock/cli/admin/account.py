@@ -21,6 +21,7 @@ from penstock.cli.admin.limit_options import (
     StorageQuota,
     TimeZone,
     TokensPerMinute,
+    check_tag,
     describe_accounts,
     make_limits,
     print_record,
@@ -181,24 +182,29 @@ def budget(
     amount: Amount = None,
     period: OfPeriod = Period.TOTAL,
     time_zone: TimeZone = "UTC",
+    tag: Annotated[
+        str | None, typer.Option(metavar="TAG", help="Only for requests with this tag; default: all requests.")
+    ] = None,
     remove: Remove = False,
     as_json: AsJson = False,
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Set or remove an account's budget for a period."""
+    """Set or remove an account's budget for a period, or that of one of its tags."""
     from penstock.accounts import administration
+    from penstock.accounts.administration import AccountTag
 
     now = time.time()
     if (amount is None) is not remove:
         fail("Give --amount, or --remove.")
     with expected_errors(), change_store(load_settings(data, config)) as connection:
         account = administration.get_account(connection, name, now)
+        of = account if tag is None else AccountTag(account.id, account.name, check_tag("--tag", tag))
         if amount is None:
-            administration.remove_budget(connection, Actor.CLI, account, period, now)
+            administration.remove_budget(connection, Actor.CLI, of, period, now)
         else:
             allowance = read_allowance("--amount", amount, period, "--time-zone", time_zone)
-            administration.set_budget(connection, Actor.CLI, account, allowance, now)
+            administration.set_budget(connection, Actor.CLI, of, allowance, now)
         [record] = describe_accounts(connection, [account], now)
     print_json(record) if as_json else print_record(record)
 

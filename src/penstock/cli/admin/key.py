@@ -19,6 +19,7 @@ from penstock.cli.admin.limit_options import (
     TimeZone,
     TokensPerMinute,
     check_label,
+    check_tags,
     describe_keys,
     make_limits,
     print_record,
@@ -46,6 +47,10 @@ Reuses = Annotated[
     Reuse | None,
     typer.Option("--reuse", help="exact: its generations get kept results of equal requests; off: new ones."),
 ]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option("--tag", metavar="TAG", help="A tag of all its requests, which callers cannot remove; repeatable."),
+]
 Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d.")]
 
 
@@ -60,6 +65,7 @@ def create(
     endpoint: Endpoints = None,
     expires: Expires = None,
     reuse: Reuses = None,
+    tag: Tags = None,
     budget: BudgetAmount = None,
     budget_period: BudgetPeriod = Period.TOTAL,
     budget_time_zone: BudgetZone = "UTC",
@@ -89,6 +95,7 @@ def create(
             ),
             allowances=read_allowances(budget, budget_period, budget_time_zone),
             reuse="exact" if reuse is Reuse.EXACT else None,
+            tags=check_tags(tag),
         )
         text, record = _issue(settings, _check_account(account), wish, now)
     _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
@@ -168,6 +175,7 @@ def change(
     endpoint: Endpoints = None,
     expires: Expires = None,
     reuse: Reuses = None,
+    tag: Tags = None,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
@@ -176,7 +184,7 @@ def change(
     data: DataFolder = None,
     config: ConfigFile = None,
 ) -> None:
-    """Change a key. Options that you omit stay unchanged. `all` allows every model, `never` removes the expiry."""
+    """Change a key; omitted options stay. `all` allows every model, `never` removes the expiry, `none` the tags."""
     from penstock.accounts import administration
 
     with expected_errors():
@@ -191,6 +199,8 @@ def change(
             changes["expires_at"] = None if seconds is None else now + seconds
         if reuse is not None:
             changes["reuse"] = "exact" if reuse is Reuse.EXACT else None
+        if tag:
+            changes["tags"] = () if tag == ["none"] else check_tags(tag)
 
         def amend(key: ApiKey) -> ApiKey:
             limits = make_limits(

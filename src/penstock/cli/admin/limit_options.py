@@ -9,6 +9,7 @@ from penstock.accounts.records import describe_account, describe_key
 from penstock.cli.printing import fail, print_table
 from penstock.domain.accounts import MAX_LIMIT, Account, Allowance, read_cap, read_label, read_size, read_time_zone
 from penstock.domain.api_keys import ApiKey, Limits
+from penstock.domain.attribution.labels import MAX_KEY_TAGS, read_tag, read_tags
 from penstock.domain.budgets import Period
 
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
@@ -67,6 +68,22 @@ def check_label(option: str, text: str) -> str:
         fail(f"{option}: {error}.")
 
 
+def check_tag(option: str, text: str) -> str:
+    """Return a valid tag, or fail."""
+    try:
+        return read_tag(text)
+    except ValueError as error:
+        fail(f"{option}: {error}.")
+
+
+def check_tags(texts: Iterable[str] | None) -> tuple[str, ...]:
+    """Return the fixed tags of a key, or fail."""
+    try:
+        return read_tags(texts or (), MAX_KEY_TAGS)
+    except ValueError as error:
+        fail(f"--tag: {error}.")
+
+
 def make_limits(limits: Limits, **given: int | None) -> Limits:
     """Return the limits with the given ones replaced. 0 removes a limit."""
     known = {name: getattr(limits, name) for name in given}
@@ -108,7 +125,11 @@ def describe_accounts(connection: "Connection", accounts: Sequence[Account], now
     from penstock.store.queries.billing import budget_rows
 
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
-    return [describe_account(account, standings[account.id]) for account in accounts]
+    described: list[dict[str, Any]] = []
+    for account in accounts:
+        of_tags = budget_rows.tag_standings(connection, account.id, now)
+        described.append(describe_account(account, standings[account.id], of_tags))
+    return described
 
 
 def describe_keys(connection: "Connection", keys: Sequence[ApiKey], now: float) -> list[dict[str, Any]]:
@@ -134,16 +155,19 @@ def word_limits(limits: Mapping[str, int | None]) -> str:
 
 def print_record(record: Mapping[str, Any]) -> None:
     """Print a record as a table with a line for each field and budget."""
-    apart = ("object", "limits", "budgets", "storage")
+    apart = ("object", "limits", "budgets", "tag_budgets", "storage", "tags")
     rows = [(name, _word(value)) for name, value in record.items() if name not in apart]
     if "storage" in record:
         kept, quota = record["storage"]["bytes"], record["storage"]["quota"]
         rows.append(("storage", f"{kept} bytes" + ("" if quota is None else f" of {quota}")))
     rows += [(name.replace("_", " "), str(limit)) for name, limit in record["limits"].items() if limit is not None]
-    for budget in record["budgets"]:
+    if "tags" in record:
+        rows.append(("tags", ", ".join(record["tags"]) or "none"))
+    for budget in (*record["budgets"], *record.get("tag_budgets", ())):
         state = f"{budget['spent']} spent and {budget['held']} held of {budget['cap']} USD"
         again = f"; resets at {budget['resets_at']}" if budget["resets_at"] else ""
-        rows.append((f"budget, {budget['period']}", state + again))
+        of = f" of tag {budget['tag']}" if "tag" in budget else ""
+        rows.append((f"budget{of}, {budget['period']}", state + again))
     print_table(("field", "value"), rows)
 
 

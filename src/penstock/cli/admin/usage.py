@@ -1,7 +1,6 @@
 """`penstock usage`: usage and cost from the store, also while a server runs."""
 
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,8 @@ from penstock.domain.money import NANOS
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need them
     from penstock.billing.usage_report import Question
     from penstock.store.database import Connection
-    from penstock.store.queries.billing.usage_rows import Totals, UsageLine
+    from penstock.store.queries.billing.attribution_report import UsageReport
+    from penstock.store.queries.billing.usage_rows import Totals
 
 BAR = 16
 EIGHTHS = " ▏▎▍▌▋▊▉█"
@@ -32,8 +32,18 @@ def usage(
     ] = None,
     last: Annotated[str | None, typer.Option("--to", metavar="DATE", help="The last day, UTC; default: today.")] = None,
     by: Annotated[
-        str, typer.Option(metavar="GROUPS", help="One or more of day,month,model,key,vendor,kind,account.")
+        str,
+        typer.Option(
+            metavar="GROUPS",
+            help="One or more of day,month,model,key,vendor,kind,account, and one of tag,end_user,session.",
+        ),
     ] = "day",
+    tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only requests with this tag.")] = None,
+    end_user: Annotated[str | None, typer.Option(metavar="USER", help="Only requests for this end user.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Only requests of this session.")] = None,
+    top: Annotated[
+        int | None, typer.Option(metavar="NUMBER", help="Tags, end users or sessions with lines of their own; 20.")
+    ] = None,
     as_json: AsJson = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV, for spreadsheets.")] = False,
     data: DataFolder = None,
@@ -45,19 +55,20 @@ def usage(
     if as_json and as_csv:
         fail("--json and --csv exclude each other.")
     with expected_errors():
-        question = _read({"account": account, "from": first, "to": last, "by": by})
+        given = {"account": account, "from": first, "to": last, "by": by, "tag": tag, "end_user": end_user}
+        question = _read({**given, "session": session, "top": None if top is None else str(top)})
         with open_store(load_settings(data, config)) as engine, engine.connect() as connection:
-            lines = _look_up(connection, question)
+            report = _look_up(connection, question)
     if as_json:
-        report = usage_report.as_json(question, lines, [])
-        del report["budgets"]  # see `penstock account show`
-        print_json(report)
+        described = usage_report.as_json(question, report, [])
+        del described["budgets"]  # see `penstock account show`
+        print_json(described)
     elif as_csv:
-        typer.echo(usage_report.as_csv(question, lines), nl=False)
-    elif not lines:
+        typer.echo(usage_report.as_csv(question, report.lines), nl=False)
+    elif not report.lines:
         typer.echo(f"Nothing was used from {question.first} to {question.last}.")
     else:
-        _print(question, lines)
+        _print(question, report)
 
 
 def _read(given: dict[str, str | None]) -> "Question":
@@ -72,11 +83,11 @@ def _read(given: dict[str, str | None]) -> "Question":
         fail(f"--{error.message}")
 
 
-def _look_up(connection: "Connection", question: "Question") -> list["UsageLine"]:
+def _look_up(connection: "Connection", question: "Question") -> "UsageReport":
     from penstock.billing.usage_report import MOST_LINES, check_length
     from penstock.errors import AccountNotFound, InvalidRequest
     from penstock.store.queries.accounts import account_rows
-    from penstock.store.queries.billing import usage_rows
+    from penstock.store.queries.billing import attribution_report
 
     account_id = None
     if question.account is not None:
@@ -84,26 +95,24 @@ def _look_up(connection: "Connection", question: "Question") -> list["UsageLine"
         if account is None:
             raise AccountNotFound(f"There is no account `{question.account}`.")
         account_id = account.id
-    days = (question.first, question.last)
-    lines = usage_rows.report(connection, account_id, *days, question.by, question.filters, MOST_LINES + 1)
+    report = attribution_report.report(connection, question.of(account_id), MOST_LINES + 1)
     try:
-        check_length(lines)
+        check_length(report.lines)
     except InvalidRequest as error:
         fail(f"--{error.message}", "Ask for fewer days, fewer groups or one account.")
-    return lines
+    return report
 
 
-def _print(question: "Question", lines: Sequence["UsageLine"]) -> None:
+def _print(question: "Question", report: "UsageReport") -> None:
     """Print a table of the groups with a bar for each cost, and the sum."""
     from rich.table import Table
     from rich.text import Text
 
-    from penstock.store.queries.billing.usage_rows import names_of, total
+    from penstock.store.queries.billing.usage_rows import names_of
 
-    console = make_console()
+    console, lines, sums = make_console(), report.lines, report.total
     about = [name for group in question.by for name in names_of(group) if name != "account_id"]
     table = Table(box=None, pad_edge=False, header_style="bold", show_footer=True, footer_style="bold")
-    sums = total(lines)
     for number, name in enumerate(about):
         table.add_column(name.replace("_", " "), "" if number else "total", no_wrap=number == 0, overflow="fold")
     for name, footer in zip((*COLUMNS, "cost (USD)"), _cells(sums), strict=True):

@@ -269,7 +269,7 @@ class PipelineIntake:
             offer = self._offers().get(model, key.allows_model)
             if not key.allows_model(model):
                 raise ModelNotAllowed(f"This API key may not use `{model}`.")
-            if key.budgets and not offer.is_priced(self._clock()):
+            if submission.is_budgeted and not offer.is_priced(self._clock()):
                 raise refuse_unpriced(model)
         except PenstockError as error:
             error.param, error.message = f"{step.place}.model", f"Step `{step.body.name}`: {error.message}"
@@ -400,11 +400,12 @@ class PipelineIntake:
     # -- dry runs
 
     async def _forecast(self, submission: SubmittedRequest, wanted: _Wanted) -> PipelineForecast:
-        plan, key, now = make_plan(wanted.steps, wanted.params), submission.key, self._clock()
+        plan, payer, now = make_plan(wanted.steps, wanted.params), submission.payer, self._clock()
         read_jobs = await self._read_jobs(submission, wanted, plan, store=False)
-        if key.budgets:
-            await self._admission.give_back(key.payer.owners)
-        standings = await self._database.read(balance_rows.standings, key.payer, now) if key.budgets else []
+        is_budgeted = submission.is_budgeted
+        if is_budgeted:
+            await self._admission.give_back(payer.owners)
+        standings = await self._database.read(balance_rows.standings, payer, now) if is_budgeted else []
         left = min((standing.left for standing in standings), default=None)
         return PipelineForecast([self._forecast_step(step, read_jobs, now) for step in plan], left)
 

@@ -157,7 +157,8 @@ async def remove_budget(account_id: AccountId, period: Period, request: Request)
 def describe_accounts(connection: Connection, accounts: Sequence[Account], now: float) -> list[dict[str, Any]]:
     """Return the records of accounts, with their budgets."""
     standings = budget_rows.standings(connection, [account.id for account in accounts], now)
-    return [describe_account(account, standings[account.id]) for account in accounts]
+    of_tags = budget_rows.tag_standings_of(connection, [account.id for account in accounts], now)
+    return [describe_account(account, standings[account.id], of_tags[account.id]) for account in accounts]
 
 
 def describe_budget(connection: Connection, owner: str, period: Period, now: float) -> dict[str, Any]:

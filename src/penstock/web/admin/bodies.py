@@ -24,6 +24,7 @@ from penstock.domain.accounts import (
     read_time_zone,
 )
 from penstock.domain.api_keys import ApiKey, Limits, Scope
+from penstock.domain.attribution.labels import MAX_KEY_TAGS, read_tag
 from penstock.domain.budgets import Period
 from penstock.errors import Detail
 from penstock.offers.offer import Offers
@@ -72,6 +73,7 @@ Amount = Annotated[int, BeforeValidator(with_message(read_cap), json_schema_inpu
 Zone = Annotated[Text, AfterValidator(with_message(read_time_zone))]
 Label = Annotated[Text, AfterValidator(with_message(read_label))]
 Reason = Annotated[Text, AfterValidator(with_message(partial(read_label, least=1)))]
+Tag = Annotated[Text, AfterValidator(with_message(read_tag))]
 AccountName = Annotated[Text, AfterValidator(with_message(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Quota = Annotated[Integer, Field(ge=0, le=MAX_QUOTA)]
@@ -100,6 +102,14 @@ class PeriodicBudget(BudgetBody):
     """A budget and its period."""
 
     period: Period = Field(description="`total` never resets; the others reset each day or month")
+
+
+class TagBudgetBody(PeriodicBudget):
+    """A hard limit on spending with a tag in a period."""
+
+    model_config = example(tag="team-search", period="month", cap="50.00")
+
+    tag: Tag = Field(description="1 to 64 printable characters without a comma")
 
 
 class Budgeted(Params):
@@ -168,6 +178,9 @@ class KeyFields(Params):
     reuse: Literal["exact"] | None = Field(
         default=None, description="exact: its generations get the kept results of equal requests, free of charge"
     )
+    tags: Annotated[list[Tag], Field(max_length=MAX_KEY_TAGS)] | None = Field(
+        default=None, description="tags of all its requests, which callers cannot remove; none or empty: no tags"
+    )
 
     @classmethod
     def conflicts(cls, given: Mapping[str, Any]) -> Iterator[Detail]:
@@ -194,6 +207,7 @@ class NewKey(KeyFields, Budgeted):
             limits=limits_of(self.limits),
             allowances=self.allowances,
             reuse=self.reuse,
+            tags=tuple(dict.fromkeys(self.tags or ())),
         )
 
 
@@ -229,6 +243,8 @@ class KeyPatch(KeyFields):
             changes["expires_at"] = self.ending(now)
         if "reuse" in given:
             changes["reuse"] = self.reuse
+        if "tags" in given:
+            changes["tags"] = tuple(dict.fromkeys(self.tags or ()))
         return replace(key, **changes, limits=change_limits(key.limits, given.get("limits", {})))
 
 

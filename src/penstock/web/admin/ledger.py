@@ -115,6 +115,7 @@ def _describe(entry: LedgerEntry) -> dict[str, Any]:
         "accepted_at": timestamp(entry.at),
         "created_at": timestamp(entry.created_at),
         "note": entry.note,
+        "tags": list(entry.payer.tags),
     }
 
 

@@ -27,6 +27,7 @@ from penstock.errors import (
 )
 from penstock.gateway import Gateway
 from penstock.offers.offer import TEXT_KINDS, ChatOffer
+from penstock.web.attribution.sources import attribute_chat
 from penstock.web.auth import find_session_key
 from penstock.web.credentials import find_credential
 from penstock.web.permissions import require
@@ -115,6 +116,7 @@ class Completions:
         cycle: Cycle = scope["extensions"][CYCLE]
         key = await self._admit(cycle, scope)
         ask = await self._read(door.read, cycle, receive, key.account_id, FORM if door.dialect in FORMS else JSON)
+        ask = attribute_chat(ask, cycle.head, key)
         if ask.upload is not None:
             self._find(ask, key)  # before the sound is opened
             ask = await self._gateway.sound_meter.measure(ask, key.account_id)

@@ -33,6 +33,7 @@ from penstock.errors import (
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
 from penstock.web.api.waiting import wait_until_done
+from penstock.web.attribution.sources import attribute
 from penstock.web.auth import Caller, admit, base_url, count_request, signed_in
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import RETRY_AFTER, Json, request_id_of, success
@@ -150,14 +151,16 @@ async def read_submission(caller: Caller, path_model: str | None = None) -> Subm
     if caller.gateway.draining:
         raise Overloaded("The gateway is shutting down.", retry_after=2)
     request = caller.request
+    decoded = await read_json(request)
     return SubmittedRequest(
-        decoded=await read_json(request),
+        decoded=decoded,
         path_model=path_model,
         key=caller.key,
         request_id=request_id_of(request),
         idempotency_key=idempotency_key(request),
         is_retry=retry_count(request) >= 1,
         base_url=base_url(request),
+        attribution=attribute(request, caller.key, decoded.body.get("metadata")),
     )
 
 

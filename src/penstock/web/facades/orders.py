@@ -30,6 +30,7 @@ from penstock.store.queries.files import asset_rows
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.request_rows import RETRY_SHIELD_SECONDS
 from penstock.web.api.generations import idempotency_key, retry_count
+from penstock.web.attribution.sources import attribute
 from penstock.web.auth import Caller, base_url
 from penstock.web.facades.neutral import Given, in_callers_terms, param_names, to_params
 from penstock.web.responses import request_id_of
@@ -73,6 +74,8 @@ class MediaOrder:
     """Whether the client says, or its habits tell, that this repeats a request."""
     retry_seconds: float = RETRY_SHIELD_SECONDS
     """How long ago the request that it repeats may have been accepted."""
+    user: Any = None
+    """The end user that the body names."""
 
 
 def model_id(name: str) -> str:
@@ -152,6 +155,7 @@ def _submit(caller: Caller, body: dict[str, Any], order: MediaOrder) -> Submitte
         retry_seconds=max(order.retry_seconds, RETRY_SHIELD_SECONDS if retry_count(request) else 0),
         base_url=base_url(request),
         dialect=order.dialect,
+        attribution=attribute(request, caller.key, user=order.user),
     )
 
 

@@ -28,6 +28,7 @@ class AccountRecord(Shape):
     closed_at: Moment | None = Field(description="when the account was closed; its keys are refused since then")
     limits: LimitsShape = Field(description="of all its keys together")
     budgets: list[BudgetShape]
+    tag_budgets: list[BudgetShape] = Field(description="those of its tags, by tag and period")
     keys: int = Field(description="how many of its keys are neither revoked nor expired")
     storage: StorageShape = Field(description="`quota` is null if that of the settings applies")
 
@@ -49,6 +50,7 @@ class KeyRecord(Shape):
     lineage: str = Field(description="the first of the keys that replaced each other; they share limits and budgets")
     replaced_by: str | None
     reuse: Literal["exact"] | None = Field(description="exact: its generations reuse kept results by default")
+    tags: list[str] = Field(description="tags of all its requests, which callers cannot remove")
     person_id: str | None = Field(description="the person it belongs to; null for a service key")
     limits: LimitsShape
     budgets: list[BudgetShape] = Field(description="its own; its account may have others")
@@ -58,6 +60,13 @@ class IssuedKey(KeyRecord):
     """A new key. Its text is shown only once."""
 
     key: str
+
+
+class TagBudgetList(Shape):
+    """The budgets of an account's tags, by tag and period."""
+
+    object: Literal["list"]
+    data: list[BudgetShape]
 
 
 class AccountPage(Shape):
@@ -208,6 +217,7 @@ class LedgerEntry(Shape):
     accepted_at: Moment = Field(description="when the subject was accepted; this decides its budget period")
     created_at: Moment
     note: str
+    tags: list[str]
 
 
 class LedgerPage(Shape):

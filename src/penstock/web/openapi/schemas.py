@@ -1,7 +1,7 @@
 """Schemas of the answers, for the OpenAPI document. A test checks real answers against them."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,8 +12,6 @@ from penstock.domain.files import FileKind
 from penstock.domain.people.roles import PersonRole
 from penstock.domain.webhooks import DisabledReason, Status
 from penstock.jobs.records import Cost, ErrorBody, GuardrailShape, JobRecord, Moment, PipelineRecord
-from penstock.store.queries.billing.usage_rows import Group
-from penstock.store.queries.billing.usage_rows import Kind as UsageKind
 from penstock.vendor_api.generation import Kind, Role
 
 
@@ -68,7 +66,10 @@ class StorageShape(Shape):
 class BudgetShape(Shape):
     """State of a budget in decimal strings of USD. `held` is reserved for open jobs and requests."""
 
-    of: Literal["account", "key"]
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
+
+    of: Literal["account", "key", "tag"]
+    tag: str | None = Field(default=None, description="present if it is of a tag")
     period: Period
     time_zone: str
     cap: str
@@ -485,62 +486,6 @@ class Readiness(Shape):
     settings_version: int = Field(description="version of the run-time settings in use; 0: none was made")
     checks: dict[str, str]
     outage: Outage | None = Field(default=None, description="present while the store does not answer")
-
-
-# -- usage statements
-
-Day = Annotated[str, Field(json_schema_extra={"format": "date"})]
-
-
-class UsageSums(Shape):
-    """Sums of usage. `requests` counts chat requests."""
-
-    requests: int
-    jobs: int
-    failed: int
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: int = Field(description="among `prompt_tokens`: read from the vendor's cache")
-    cache_write_tokens: int = Field(description="among `prompt_tokens`: written to the vendor's cache")
-    reasoning_tokens: int = Field(description="among `completion_tokens`")
-    total_tokens: int
-    cost: str = Field(description="decimal string of USD: what was charged")
-    estimated: int = Field(
-        description="number of requests whose tokens are estimated because the vendor did not report them"
-    )
-    unpriced: int = Field(
-        description="number of requests and jobs that are not in `cost` because their price is not known"
-    )
-
-
-class UsageLine(UsageSums):
-    """Usage of one group. Only the groups of `by` are present."""
-
-    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
-
-    day: Day | None = None
-    month: str | None = Field(default=None, description="such as 2026-01")
-    model: str | None = None
-    key: str | None = Field(default=None, description="the key's public id")
-    key_name: str | None = None
-    vendor: str | None = None
-    kind: UsageKind | None = None
-    account: str | None = Field(default=None, description="the account's name; for administrators")
-    account_id: str | None = None
-
-
-class UsageStatement(Shape):
-    """Usage from the first to the last day, and the current state of the budgets."""
-
-    object: Literal["usage"]
-    from_: Day = Field(alias="from", description="the first day, UTC")
-    to: Day = Field(description="the last day, UTC")
-    by: list[Group]
-    currency: Literal["USD"]
-    data: list[UsageLine]
-    total: UsageSums
-    budgets: list[BudgetShape]
-    storage: StorageShape | None = Field(description="bytes stored now; null for all accounts together")
 
 
 # -- webhooks

@@ -25,9 +25,14 @@ _UNCACHED: Final = frozenset({b"transfer-encoding", b"upgrade", b"expect", b"x-r
 
 
 class Head:
-    """The parsed head of a request. `proof` is where the key check keeps its result for the next request."""
+    """The parsed head of a request. `proof` is where the key check keeps its result for the next request.
 
-    __slots__ = ("fields", "has_origin", "headers", "keep_alive", "length", "length_at", "proof", "scope")
+    `attribution` is where the tags, end user and session of the headers are kept.
+    """
+
+    __slots__ = (
+        *("attribution", "fields", "has_origin", "headers", "keep_alive", "length", "length_at", "proof", "scope"),
+    )
 
     def __init__(self, method: str, url: bytes, version: str, headers: Headers, *, keep_alive: bool) -> None:
         parsed = httptools.parse_url(url)
@@ -51,6 +56,7 @@ class Head:
         self.length: int | None = 0
         """Bytes of the body, or None if the head does not declare them."""
         self.proof: Any = None
+        self.attribution: Any = None
         for place, (name, value) in enumerate(headers):
             if name == b"content-length":
                 self.length_at, self.length = place, int(value)

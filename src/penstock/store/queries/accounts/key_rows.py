@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, tuple_, update
 
 from penstock.domain.api_keys import ApiKey, Limits, Scope, hash_secret
-from penstock.domain.budgets import Budget, Period
+from penstock.domain.budgets import TAG_PREFIX, Budget, Period, bound_tag_owners
 from penstock.domain.ids import new_id
 from penstock.domain.people.roles import PersonRole
 from penstock.store import locks, sql
@@ -20,6 +20,9 @@ CERTIFICATE, CERTIFICATE_END = "provenance", b"\n\n"
 """The name of the secret that signs results, and what separates its chain from its key."""
 LIMITS = tuple(Limits.__dataclass_fields__)
 BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner IN"
+TAG_BUDGETS = "SELECT owner, period, cap, time_zone FROM budgets WHERE owner > ? AND owner < ? ORDER BY owner, period"
+MAX_OWNERS_AT_ONCE = 1_024
+"""A batch of chat requests may name many tags, and a statement has a limited number of values."""
 
 
 def signing_secret(connection: Connection) -> bytes:
@@ -98,6 +101,7 @@ def _columns(key: ApiKey) -> dict[str, Any]:
         "reuse": key.reuse,
         "person_id": key.person_id,
         "is_console": key.is_console,
+        "tags": "\n".join(key.tags) or None,
     }
 
 
@@ -113,8 +117,10 @@ def _key(rows: Sequence[tuple[Any, ...]]) -> ApiKey:
     fields["role"] = None if fields["role"] is None else PersonRole(fields["role"])
     fields["limits"] = Limits(**{name: fields.pop(name) for name in LIMITS})
     fields["account_limits"] = Limits(**{name: fields.pop(f"account_{name}") for name in LIMITS})
-    caps = tuple(_budget(*row[len(_NAMES) :]) for row in rows if row[len(_NAMES)] is not None)
-    return ApiKey(**fields, budgets=caps)
+    fields["tags"] = tuple(fields["tags"].split("\n")) if fields["tags"] else ()
+    caps = [_budget(*row[len(_NAMES) :]) for row in rows if row[len(_NAMES)] is not None]
+    of_tags = tuple(budget for budget in caps if budget.tag is not None)
+    return ApiKey(**fields, budgets=tuple(budget for budget in caps if budget.tag is None), tag_budgets=of_tags)
 
 
 _OF_KEY = tuple(column.name for column in keys.columns)
@@ -132,7 +138,8 @@ _ALL = (
     f"SELECT {', '.join(_COLUMNS)} FROM keys JOIN accounts ON accounts.id = keys.account_id "  # noqa: S608  constant text
     "LEFT JOIN storage ON storage.account_id = keys.account_id "
     "LEFT JOIN memberships ON memberships.person_id = keys.person_id AND memberships.account_id = keys.account_id "
-    "LEFT JOIN budgets ON budgets.owner IN (keys.lineage, keys.account_id)"
+    "LEFT JOIN budgets ON budgets.owner IN (keys.lineage, keys.account_id) OR (budgets.owner > "
+    f"'{TAG_PREFIX}' || keys.account_id || ':' AND budgets.owner < '{TAG_PREFIX}' || keys.account_id || ';')"
 )
 _ORDER = " ORDER BY keys.created_at, keys.public_id, budgets.owner, budgets.period"
 _GET = f"{_ALL} WHERE keys.public_id = ?{_ORDER}"
@@ -183,9 +190,17 @@ def _group(rows: Sequence[tuple[Any, ...]]) -> list[ApiKey]:
 
 
 def budgets_of(connection: Connection, owners: Sequence[str]) -> list[Budget]:
-    """Return the budgets of accounts or lineages of keys."""
-    found = sql.run(connection, *sql.among(BUDGETS, owners)) if owners else ()
-    return [_budget(*row) for row in found]
+    """Return the budgets of accounts, lineages of keys, or tags."""
+    found: list[Budget] = []
+    for start in range(0, len(owners), MAX_OWNERS_AT_ONCE):
+        statement, *values = sql.among(BUDGETS, owners[start : start + MAX_OWNERS_AT_ONCE])
+        found += [_budget(*row) for row in sql.run(connection, statement, *values)]
+    return found
+
+
+def tag_budgets_of(connection: Connection, account_id: str) -> list[Budget]:
+    """Return the budgets of an account's tags."""
+    return [_budget(*row) for row in sql.run(connection, TAG_BUDGETS, *bound_tag_owners(account_id))]
 
 
 def _budget(owner: str, period: str, cap: int, time_zone: str) -> Budget:

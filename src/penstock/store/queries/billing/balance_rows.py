@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, update
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, BalanceKey, Budget, BudgetBalance, Payer, Period, Standing
+from penstock.domain.budgets import BalanceKey, Budget, BudgetBalance, Payer, Period, Standing
 from penstock.store import clock, locks, sql
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import event_rows
@@ -78,8 +78,7 @@ def _look_back(
 ) -> tuple[int, list[tuple[str, int]]]:
     """Return the amount spent in a period and the open holds, from the ledger alone."""
     within = [ledger.c.account_id == account_id, ledger.c.at >= start, ledger.c.at < ends]
-    if not budget.owner.startswith(ACCOUNT_PREFIX):
-        within.append(ledger.c.lineage == budget.owner)
+    within.append(roll_up_rows.is_of(budget.owner))
     entries = select(func.coalesce(func.sum(ledger.c.amount * roll_up_rows.SIGN), 0)).where(*within).scalar_subquery()
     # In one statement, as a roll-up moves amounts from one table to the other.
     carried = roll_up_rows.select_carried(budget.owner) if budget.period is Period.TOTAL else 0

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, delete, insert, select, tuple_
+from sqlalchemy import Connection, and_, delete, insert, or_, select, tuple_
 
-from penstock.domain.budgets import Budget, Standing
+from penstock.domain.budgets import Budget, Standing, bound_tag_owners, read_tag_owner
 from penstock.store import locks
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.billing import balance_rows
@@ -48,6 +48,22 @@ def standings(connection: Connection, owners: Sequence[str], at: float) -> dict[
         key = budget.owner, budget.period.value
         by_owner[budget.owner].append(Standing(budget, *used.get(key, (0, 0)), *windows[key]))
     return by_owner
+
+
+def tag_standings(connection: Connection, account_id: str, at: float) -> list[Standing]:
+    """Return the state of the budgets of an account's tags, by tag and period."""
+    return tag_standings_of(connection, [account_id], at)[account_id]
+
+
+def tag_standings_of(connection: Connection, account_ids: Sequence[str], at: float) -> dict[str, list[Standing]]:
+    """Return the state of the budgets of accounts' tags, by account."""
+    owner, bounds = budgets.c.owner, map(bound_tag_owners, account_ids)
+    which = or_(*(and_(owner > low, owner < high) for low, high in bounds))
+    owners = list(connection.execute(select(owner).where(which).distinct().order_by(owner)).scalars())
+    by_account: dict[str, list[Standing]] = {account_id: [] for account_id in account_ids}
+    for name, found in standings(connection, owners, at).items():
+        by_account[read_tag_owner(name)[0]] += found
+    return by_account
 
 
 def _drop(connection: Connection, owner: str, period: str) -> None:

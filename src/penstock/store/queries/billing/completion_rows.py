@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.budgets import Payer
 from penstock.domain.chat import Usage
 from penstock.domain.ledger import Charge
@@ -35,7 +36,7 @@ def add_all(
     charges = [
         Charge(
             record.id,
-            Payer(record.account_id, record.key_id, record.lineage or record.key_id),
+            _payer(record),
             record.cost,
             record.created_at,
             ESTIMATED if record.usage.estimated else "",
@@ -46,6 +47,11 @@ def add_all(
     charged = ledger_rows.charge_all(connection, process, charges, now) if charges else {}
     usage_rows.add(connection, usage_rows.of_completions(records, charged))
     return doubtful
+
+
+def _payer(record: Completion) -> Payer:
+    tags = () if record.attribution is None else record.attribution.tags
+    return Payer(record.account_id, record.key_id, record.lineage or record.key_id, tags)
 
 
 def _skip_written(
@@ -103,7 +109,12 @@ def _row(record: Completion) -> tuple[Any, ...]:
         record.seconds,
         record.first_byte_seconds,
         record.guardrails,
+        *((None, None, None) if record.attribution is None else _describe(record.attribution)),
     )
+
+
+def _describe(attribution: Attribution) -> tuple[str | None, str | None, str | None]:
+    return ledger_rows.join_tags(attribution.tags), attribution.end_user or None, attribution.session or None
 
 
 def _record(row: Any) -> Completion:
@@ -118,4 +129,7 @@ def _record(row: Any) -> Completion:
     )
     row["outcome"] = ChatOutcome(row["outcome"])
     row["streamed"] = bool(row["streamed"])
+    tags, end_user, session = row.pop("tags"), row.pop("end_user"), row.pop("session")
+    if tags or end_user or session:
+        row["attribution"] = Attribution(ledger_rows.split_tags(tags), end_user or "", session or "")
     return Completion(**row)

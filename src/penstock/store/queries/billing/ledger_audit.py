@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Text, and_, cast, func, literal, or_, select
 
-from penstock.domain.budgets import ACCOUNT_PREFIX, Period
+from penstock.domain.budgets import Period
 from penstock.domain.money import format_usd
 from penstock.store.queries.jobs import event_rows
 from penstock.store.queries.retention import roll_up_rows
@@ -132,9 +132,7 @@ def _balances(connection: Connection) -> Iterator[str]:
     """Check that each balance equals its entries and holds. Of a past period, some may be in a checkpoint."""
     cut = connection.execute(select(func.max(ledger_checkpoints.c.until))).scalar() or 0.0
     for balance in connection.execute(select(purses)).all():
-        of_account = balance.owner.startswith(ACCOUNT_PREFIX)
-        owner = ledger.c.account_id == balance.owner if of_account else ledger.c.lineage == balance.owner
-        within = and_(owner, ledger.c.at >= balance.start, ledger.c.at < balance.ends)
+        within = and_(roll_up_rows.is_of(balance.owner), ledger.c.at >= balance.start, ledger.c.at < balance.ends)
         entries = select(func.coalesce(func.sum(ledger.c.amount * SIGN), 0)).where(within).scalar_subquery()
         is_total = balance.period == Period.TOTAL
         carried = roll_up_rows.select_carried(balance.owner) if is_total else 0

@@ -28,6 +28,16 @@ _OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subj
 _LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject = ? FOR UPDATE"  # noqa: S608  words of our own
 
 
+def join_tags(tags: Sequence[str]) -> str | None:
+    """Return tags as they are stored: with a line feed before and after each, so that one can be searched for."""
+    return "\n".join(("", *tags, "")) if tags else None
+
+
+def split_tags(stored: str | None) -> tuple[str, ...]:
+    """Return stored tags."""
+    return tuple(stored.strip("\n").split("\n")) if stored else ()
+
+
 def _row(entry: LedgerEntry) -> dict[str, Any]:
     payer = entry.payer
     return {
@@ -41,6 +51,7 @@ def _row(entry: LedgerEntry) -> dict[str, Any]:
         "at": entry.at,
         "created_at": entry.created_at,
         "note": entry.note,
+        "tags": join_tags(payer.tags),
     }
 
 
@@ -55,12 +66,13 @@ def _read(
     at: float,
     created_at: float,
     note: str,
+    tags: str | None,
 ) -> LedgerEntry:
     """Read a row, whose columns are in this order."""
     return LedgerEntry(
         subject=subject,
         kind=EntryKind(kind),
-        payer=Payer(account_id, key_id, lineage),
+        payer=Payer(account_id, key_id, lineage, split_tags(tags)),
         amount=amount,
         overrun=overrun,
         at=at,
@@ -370,5 +382,5 @@ def _write_settles(connection: Connection, charges: Sequence[Charge], charged: M
     for charge in charges:
         payer, amount = charge.payer, charged[charge.subject]
         ids = (charge.subject, EntryKind.SETTLE.value, payer.account_id, payer.key_id, payer.lineage)
-        rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note))
+        rows.append((*ids, amount, charge.cost - amount, charge.at, now, charge.note, join_tags(payer.tags)))
     sql.insert_all(connection, ledger, rows)

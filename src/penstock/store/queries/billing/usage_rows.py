@@ -6,7 +6,7 @@ from enum import StrEnum
 from functools import cache
 from operator import add as add_up
 from operator import attrgetter
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -23,9 +23,12 @@ from sqlalchemy import (
     select,
 )
 
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.jobs import Job, State
 from penstock.domain.usage import ChatOutcome, Completion
 from penstock.store import sql
+from penstock.store.queries.billing import attribution_rows
+from penstock.store.queries.billing.attribution_rows import Kind, PartKey
 from penstock.store.sql import Statement
 from penstock.store.tables import accounts, keys, usage_days, usage_key_days, usage_model_days
 
@@ -34,7 +37,6 @@ EPOCH: Final = date(1970, 1, 1)
 FAILED_OUTCOMES: Final = frozenset((ChatOutcome.FAILED, ChatOutcome.CUT))
 TABLES: Final = (usage_key_days, usage_model_days, usage_days)
 """From few rows to many: a report reads the first table that has all columns it needs."""
-Kind: TypeAlias = Literal["chat", "job"]
 
 
 class UsageKey(NamedTuple):
@@ -64,7 +66,7 @@ class Sums(NamedTuple):
     cost: int = 0
 
 
-Additions: TypeAlias = Mapping[UsageKey, Sums]
+Additions: TypeAlias = Mapping[UsageKey | PartKey, Sums]
 """Amounts to add to the sums, made by `of_completions`, `of_job` and `refund`."""
 
 
@@ -73,25 +75,37 @@ Additions: TypeAlias = Mapping[UsageKey, Sums]
 
 def of_completions(records: Sequence[Completion], charged: Mapping[str, int] | None = None) -> Additions:
     """Return what chat requests add. `charged` has, by id, the amounts below the records' costs."""
-    found: dict[UsageKey, list[int]] = {}
+    found: dict[UsageKey | PartKey, list[int]] = {}
     for record in records:
         account_id, key_id = record.account_id, record.key_id
         place = UsageKey(account_id, day_of(record.created_at), record.model, record.vendor, key_id, "chat")
-        sums = found.get(place)
-        if sums is None:
-            sums = found[place] = [0] * len(Sums._fields)
-        usage, cost = record.usage, record.cost
-        sums[0] += 1
-        sums[1] += record.outcome in FAILED_OUTCOMES
-        sums[2] += usage.prompt
-        sums[3] += usage.completion
-        sums[4] += usage.cached
-        sums[5] += usage.cache_writes
-        sums[6] += usage.reasoning
-        sums[7] += usage.estimated
-        sums[8] += cost is None
-        sums[9] += charged.get(record.id, cost or 0) if charged else cost or 0
+        _count(found, place, record, charged)
+        if record.attribution is not None:
+            for part in _split(place, record.attribution):
+                _count(found, part, record, charged)
     return {place: Sums(*sums) for place, sums in found.items()}
+
+
+def _count(
+    found: dict[UsageKey | PartKey, list[int]],
+    place: UsageKey | PartKey,
+    record: Completion,
+    charged: Mapping[str, int] | None,
+) -> None:
+    sums = found.get(place)
+    if sums is None:
+        sums = found[place] = [0] * len(Sums._fields)
+    usage, cost = record.usage, record.cost
+    sums[0] += 1
+    sums[1] += record.outcome in FAILED_OUTCOMES
+    sums[2] += usage.prompt
+    sums[3] += usage.completion
+    sums[4] += usage.cached
+    sums[5] += usage.cache_writes
+    sums[6] += usage.reasoning
+    sums[7] += usage.estimated
+    sums[8] += cost is None
+    sums[9] += charged.get(record.id, cost or 0) if charged else cost or 0
 
 
 def of_job(job: Job, charged: int | None = None) -> Additions:
@@ -102,19 +116,19 @@ def of_job(job: Job, charged: int | None = None) -> Additions:
         unpriced=int(job.final is None),
         cost=(job.final or 0) if charged is None else charged,
     )
-    return {_place(job): sums}
+    return _everywhere(job, sums)
 
 
 def refund(subject: Completion | Job, amount: int) -> Additions:
     """Return what a refund changes: the cost, on the day of the original charge."""
-    return {_place(subject): Sums(cost=-amount)}
+    return _everywhere(subject, Sums(cost=-amount))
 
 
 def join(parts: Sequence[Additions]) -> Additions:
     """Return the sums of several additions. Added at once, they cannot deadlock with those of other writers."""
     if len(parts) == 1:
         return parts[0]
-    found: dict[UsageKey, Sums] = {}
+    found: dict[UsageKey | PartKey, Sums] = {}
     for place, sums in (each for part in parts for each in part.items()):
         found[place] = Sums(*map(add_up, found.get(place, Sums()), sums))
     return found
@@ -125,10 +139,20 @@ def day_of(moment: float) -> int:
     return int(moment // DAY_SECONDS)
 
 
-def _place(subject: Completion | Job) -> UsageKey:
+def _everywhere(subject: Completion | Job, sums: Sums) -> Additions:
+    """Return these sums for every place that a request counts in."""
     kind: Kind = "job" if isinstance(subject, Job) else "chat"
     day = day_of(subject.created_at)
-    return UsageKey(subject.account_id, day, subject.model, subject.vendor, subject.key_id, kind)
+    place = UsageKey(subject.account_id, day, subject.model, subject.vendor, subject.key_id, kind)
+    found: dict[UsageKey | PartKey, Sums] = {place: sums}
+    if subject.attribution is not None:
+        found |= dict.fromkeys(_split(place, subject.attribution), sums)
+    return found
+
+
+def _split(place: UsageKey, attribution: Attribution) -> list[PartKey]:
+    account_id, day, model, vendor, key_id, kind = place
+    return attribution_rows.split(attribution, account_id, day, model, vendor, key_id, kind)
 
 
 # -- adding
@@ -150,22 +174,26 @@ _KEYS = {table: attrgetter(*table.primary_key.columns.keys()) for table in TABLE
 
 def add(connection: Connection, additions: Additions) -> None:
     """Add to the sums. The caller makes sure that each record is added once."""
+    places = {place: sums for place, sums in additions.items() if isinstance(place, UsageKey)}
     single: list[Statement] = []
-    for table in TABLES if additions else ():
+    for table in TABLES if places else ():
         key_of = _KEYS[table]
         coarse: dict[tuple[str | int, ...], tuple[int, ...]] = {}
-        for place, sums in additions.items():
+        for place, sums in places.items():
             key = key_of(place)
             before = coarse.get(key)
             coarse[key] = sums if before is None else tuple(map(add_up, before, sums))
         # Always in one order: so two writers never deadlock.
         rows = [(*key, *sums) for key, sums in sorted(coarse.items())]
-        if len(additions) == 1:
+        if len(places) == 1:
             single.append(Statement(_addition(table), rows[0]))
         else:
             sql.run_many(connection, _addition(table), rows)
     if single:
         sql.do_all(connection, *single)
+    if len(places) < len(additions):
+        parts = {place: sums for place, sums in additions.items() if isinstance(place, PartKey)}
+        attribution_rows.add(connection, parts)
 
 
 # -- reporting
@@ -181,6 +209,9 @@ class Group(StrEnum):
     VENDOR = "vendor"
     KIND = "kind"
     ACCOUNT = "account"
+    TAG = "tag"
+    END_USER = "end_user"
+    SESSION = "session"
 
 
 class Totals(NamedTuple):
@@ -233,16 +264,16 @@ def report(
     where += [] if account_id is None else [table.c.account_id == account_id]
     where += [table.c[COLUMNS[group]] == value for group, value in filters.items()]
     groups = [
-        (_month(connection, table, where) if group is Group.MONTH else table.c[COLUMNS[group]]).label(group.value)
+        (month_of(connection, table, where) if group is Group.MONTH else table.c[COLUMNS[group]]).label(group.value)
         for group in by
     ]
     # PostgreSQL would sum up to decimals.
-    sums = [cast(func.sum(counted), BigInteger).label(name) for name, counted in _counted(table).items()]
+    sums = [cast(func.coalesce(func.sum(each), 0), BigInteger).label(name) for name, each in counted(table).items()]
     found = select(*groups, *sums).where(*where).group_by(*groups).order_by(*groups).limit(limit)
     names = [name for group in by for name in names_of(group)]
-    rows = connection.execute(_name(found, by)).all()
+    rows = connection.execute(with_names(found, by)).all()
     lines = [UsageLine(dict(zip(names, row, strict=False)), Totals(*row[len(names) :])) for row in rows]
-    return _write_days(lines) if Group.DAY in by else lines
+    return write_days(lines) if Group.DAY in by else lines
 
 
 def total(lines: Sequence[UsageLine]) -> Totals:
@@ -257,6 +288,8 @@ def names_of(group: Group) -> tuple[str, ...]:
             return "key", "key_name"
         case Group.ACCOUNT:
             return "account", "account_id"
+        case Group.TAG | Group.END_USER | Group.SESSION:
+            return group.value, f"{group.value}_part"
         case _:
             return (group.value,)
 
@@ -265,14 +298,14 @@ def _smallest(columns: set[str]) -> Table:
     return next(table for table in TABLES if columns <= set(table.columns.keys()))
 
 
-def _counted(table: Table) -> Mapping[str, ColumnElement[int]]:
+def counted(table: FromClause) -> Mapping[str, ColumnElement[int]]:
     """Return the summed columns by their names in a report."""
     of_chat = case((table.c.kind == "chat", table.c.requests), else_=0)
     of_jobs = case((table.c.kind == "job", table.c.requests), else_=0)
     return {"requests": of_chat, "jobs": of_jobs} | {name: table.c[name] for name in Totals._fields[2:]}
 
 
-def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[bool]]) -> ColumnElement[str]:
+def month_of(connection: Connection, table: Table, where: Sequence[ColumnElement[bool]]) -> ColumnElement[str]:
     """Return an expression for the month of a row. The databases have no common function, but both compare days."""
     first = connection.execute(select(func.min(table.c.day)).where(*where)).scalar()
     last = connection.execute(select(func.max(table.c.day)).where(*where)).scalar()
@@ -289,8 +322,8 @@ def _month(connection: Connection, table: Table, where: Sequence[ColumnElement[b
     return case(*months)
 
 
-def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
-    """Return the rows with the names of their keys and accounts. Deleted ones have no name."""
+def with_names(found: Select[Any], by: Sequence[Group], *more: str) -> Select[Any]:
+    """Return the rows with the names of their keys and accounts. Deleted ones have no name. `more` columns are last."""
     rows = found.subquery()
     about: list[ColumnElement[Any]] = []
     source: FromClause = rows
@@ -305,10 +338,11 @@ def _name(found: Select[Any], by: Sequence[Group]) -> Select[Any]:
             case _:
                 about.append(rows.c[group.value])
     order = [rows.c[group.value] for group in by]
-    return select(*about, *(rows.c[name] for name in Totals._fields)).select_from(source).order_by(*order)
+    columns = [rows.c[name] for name in (*Totals._fields, *more)]
+    return select(*about, *columns).select_from(source).order_by(*order)
 
 
-def _write_days(lines: Sequence[UsageLine]) -> list[UsageLine]:
+def write_days(lines: Sequence[UsageLine]) -> list[UsageLine]:
     """Return the lines with their days as ISO dates. Each date is computed once."""
     known: dict[Any, str] = {}
     for day in {line.about["day"] for line in lines}:

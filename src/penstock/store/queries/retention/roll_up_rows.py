@@ -4,12 +4,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, ScalarSelect, and_, case, delete, func, or_, select, union_all
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, delete, func, or_, select, union_all
 
-from penstock.domain.budgets import ACCOUNT_PREFIX
-from penstock.store import sql
+from penstock.domain.budgets import ACCOUNT_PREFIX, TAG_PREFIX, Period, bound_tag_owners, own_tag, read_tag_owner
+from penstock.store import locks, sql
+from penstock.store.queries.billing.attribution_tables import tag_carried
 from penstock.store.tables import (
     accounts,
+    budgets,
     completions,
     holds,
     jobs,
@@ -20,6 +22,8 @@ from penstock.store.tables import (
     purses,
 )
 
+MAX_CARRIED_TAGS: Final = 10_000
+"""Tags of an account whose removed entries are summed up, as a `total` budget may be set for any of them."""
 _ADD_CHECKPOINT: Final = """
     INSERT INTO ledger_checkpoints (account_id, until, created_at, entries, requests, spent, overrun)
     VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, until) DO UPDATE SET created_at = excluded.created_at,
@@ -31,6 +35,10 @@ _ADD_CARRIED: Final = """
     INSERT INTO ledger_carried (account_id, lineage, entries, spent, overrun) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (account_id, lineage) DO UPDATE SET entries = ledger_carried.entries + excluded.entries,
         spent = ledger_carried.spent + excluded.spent, overrun = ledger_carried.overrun + excluded.overrun
+"""
+_ADD_TAG_CARRIED: Final = """
+    INSERT INTO tag_carried (owner, spent) VALUES (?, ?)
+    ON CONFLICT (owner) DO UPDATE SET spent = tag_carried.spent + excluded.spent
 """
 SIGN = case((ledger.c.kind == "settle", 1), (ledger.c.kind == "refund", -1), else_=0)
 """What an entry's amount counts for in the amount spent."""
@@ -86,6 +94,7 @@ def roll_up(connection: Connection, account_id: str, cut: float, now: float, lim
     subjects = chats or _old_jobs(connection, account_id, cut, limit)
     if not subjects:
         return 0
+    locks.join_ledger(connection)  # no `total` budget of a tag may be set meanwhile: its entries are to be carried
     removed = _remove_entries(connection, subjects)
     if chats:
         connection.execute(delete(completions).where(completions.c.id.in_(chats)))
@@ -97,6 +106,7 @@ def roll_up(connection: Connection, account_id: str, cut: float, now: float, lim
         sql.run_many(
             connection, _ADD_CARRIED, [(account_id, lineage, *carried[lineage]) for lineage in sorted(carried)]
         )
+    _carry_tags(connection, account_id, removed)
     return len(subjects)
 
 
@@ -126,7 +136,7 @@ def _remove_entries(connection: Connection, subjects: Sequence[str]) -> Sequence
     if connection.dialect.name == "postgresql":  # a refund under way adds an entry that only a later statement sees
         locking = select(ledger.c.subject).where(which).order_by(ledger.c.subject, ledger.c.kind).with_for_update()
         connection.execute(locking).all()
-    columns = (ledger.c.kind, ledger.c.lineage, ledger.c.amount, ledger.c.overrun)
+    columns = (ledger.c.kind, ledger.c.lineage, ledger.c.amount, ledger.c.overrun, ledger.c.tags)
     return connection.execute(delete(ledger).where(which).returning(*columns)).all()
 
 
@@ -139,6 +149,26 @@ def _sum_up(removed: Sequence[Any]) -> dict[str, Carried]:
     return sums
 
 
+def _carry_tags(connection: Connection, account_id: str, removed: Sequence[Any]) -> None:
+    """Keep the sums of tags: of the first ones, and of any that has a `total` budget."""
+    sums: dict[str, int] = {}
+    for row in removed:
+        for tag in row.tags.strip("\n").split("\n") if row.tags else ():
+            owner = own_tag(account_id, tag)
+            sums[owner] = sums.get(owner, 0) + row.amount * _SIGNS.get(row.kind, 0)
+    if not sums:
+        return
+    (low, high), carried = bound_tag_owners(account_id), tag_carried.c.owner
+    known = set(connection.execute(select(carried).where(carried > low, carried < high)).scalars())
+    is_total = budgets.c.period == Period.TOTAL.value
+    mine = select(budgets.c.owner).where(budgets.c.owner > low, budgets.c.owner < high, is_total)
+    known.update(connection.execute(mine).scalars())
+    known.update(sorted(sums.keys() - known)[: max(0, MAX_CARRIED_TAGS - len(known))])
+    rows = [(owner, spent) for owner, spent in sorted(sums.items()) if owner in known]
+    if rows:
+        sql.run_many(connection, _ADD_TAG_CARRIED, rows)
+
+
 def remove_balances(connection: Connection, owners: Sequence[str], cut: float) -> int:
     """Remove these owners' balances of periods that ended before the cut, unless something is still held in them."""
     here = (holds.c.owner == purses.c.owner, holds.c.period == purses.c.period, holds.c.start == purses.c.start)
@@ -147,16 +177,33 @@ def remove_balances(connection: Connection, owners: Sequence[str], cut: float) -
 
 
 def owners_of(connection: Connection, account_id: str) -> list[str]:
-    """Return an account and the lineages of its keys, which may have balances."""
+    """Return an account, the lineages of its keys, and its tags with balances."""
     query = select(keys.c.lineage).where(keys.c.account_id == account_id).distinct()
-    return [account_id, *connection.execute(query).scalars()]
+    low, high = bound_tag_owners(account_id)
+    tags = select(purses.c.owner).where(purses.c.owner > low, purses.c.owner < high).distinct()
+    return [account_id, *connection.execute(query).scalars(), *connection.execute(tags).scalars()]
 
 
 # -- reading
 
 
+def is_of(owner: str) -> ColumnElement[bool]:
+    """Return the condition that an entry of the ledger counts for an owner of budgets."""
+    if owner.startswith(ACCOUNT_PREFIX):
+        return ledger.c.account_id == owner
+    if not owner.startswith(TAG_PREFIX):
+        return ledger.c.lineage == owner
+    account_id, tag = read_tag_owner(owner)
+    # LIKE would ignore the case on SQLite.
+    has_tag = func.replace(ledger.c.tags, f"\n{tag}\n", "") != ledger.c.tags
+    return and_(ledger.c.account_id == account_id, ledger.c.tags.is_not(None), has_tag)
+
+
 def select_carried(owner: str) -> ScalarSelect[int]:
-    """Return a query for what removed entries of an account or a lineage come to."""
+    """Return a query for what removed entries of an account, a lineage or a tag come to."""
+    if owner.startswith(TAG_PREFIX):
+        of_tag = select(func.coalesce(func.sum(tag_carried.c.spent), 0)).where(tag_carried.c.owner == owner)
+        return of_tag.scalar_subquery()
     column = ledger_carried.c.account_id if owner.startswith(ACCOUNT_PREFIX) else ledger_carried.c.lineage
     return select(func.coalesce(func.sum(ledger_carried.c.spent), 0)).where(column == owner).scalar_subquery()
 

@@ -147,6 +147,7 @@ async def _place(caller: Caller, model: GenerationModel, body: Mapping[str, Any]
         number=number,
         is_retry=not is_marked and await is_repeat(caller, sent),
         retry_seconds=REPEAT_SECONDS,
+        user=body.get("safety_identifier") or body.get("user"),
     )
     receipt = await place(caller, order)
     return Wish(receipt=receipt, as_links=form == "url", streamed=streamed, left_out=left_out)

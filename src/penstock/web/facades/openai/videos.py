@@ -171,7 +171,8 @@ async def _create(caller: Caller, body: Mapping[str, Any], sent: Any) -> Receipt
         makes_from_text,
     )
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
-    return await place(caller, MediaOrder(model=model.id, given={**usual_measures(model, given), **given}, sent=sent))
+    given = {**usual_measures(model, given), **given}
+    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent, user=_user_of(body)))
 
 
 async def _change(request: Request, mode: str) -> Response:
@@ -201,7 +202,11 @@ async def _place_change(caller: Caller, body: Mapping[str, Any], sent: Any, mode
     given, _ = split_hints(model, read_texts(model, body) if is_form(caller.request) else body, OWN, HINTS)
     if "mode" in param_names(model):
         given.setdefault("mode", mode)
-    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent))
+    return await place(caller, MediaOrder(model=model.id, given=given, sent=sent, user=_user_of(body)))
+
+
+def _user_of(body: Mapping[str, Any]) -> Any:
+    return body.get("safety_identifier") or body.get("user")
 
 
 # -- answers

@@ -1,0 +1,1 @@
+"""Attribution: the tags, end user and session of a request."""

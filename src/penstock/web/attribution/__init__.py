@@ -1,0 +1,1 @@
+"""Attribution: the sources of tags, end users and sessions, and the budgets of tags."""
