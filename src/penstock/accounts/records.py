@@ -23,6 +23,7 @@ def describe_account(account: Account, standings: Iterable[Standing]) -> dict[st
         "budgets": [standing.describe() for standing in standings],
         "keys": account.keys,
         "storage": {"bytes": account.stored, "quota": account.storage_quota},
+        "content_log": account.content_log,
     }
 
 
@@ -43,6 +44,8 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "lineage": key.lineage,
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
+        "content_log": None if key.content_log is None else key.content_log == 1,
+        "logs_content": key.logs_content,
         "person_id": key.person_id,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],

@@ -1,7 +1,9 @@
 """`penstock key`: create, list, change, rotate and revoke API keys, also while a server runs."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,6 +38,16 @@ from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.settings.tables import Settings
 
+
+class KeyLog(StrEnum):
+    """The state of a key's content log."""
+
+    ON = "on"
+    OFF = "off"
+    ACCOUNT = "account"
+
+
+_LOGGED: Mapping[KeyLog | None, bool | None] = {KeyLog.ON: True, KeyLog.OFF: False}
 app = typer.Typer(help="Create, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
 PublicId = Annotated[str, typer.Argument(help="The key's id, or the whole key.")]
@@ -45,6 +57,10 @@ Endpoints = Annotated[list[Scope] | None, typer.Option("--endpoint", help="What 
 Reuses = Annotated[
     Reuse | None,
     typer.Option("--reuse", help="exact: its generations get kept results of equal requests; off: new ones."),
+]
+ContentLogs = Annotated[
+    KeyLog | None,
+    typer.Option("--content-log", help="on or off: whether prompts and answers are logged; account: as its account."),
 ]
 Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d.")]
 
@@ -60,6 +76,7 @@ def create(
     endpoint: Endpoints = None,
     expires: Expires = None,
     reuse: Reuses = None,
+    content_log: ContentLogs = None,
     budget: BudgetAmount = None,
     budget_period: BudgetPeriod = Period.TOTAL,
     budget_time_zone: BudgetZone = "UTC",
@@ -89,6 +106,7 @@ def create(
             ),
             allowances=read_allowances(budget, budget_period, budget_time_zone),
             reuse="exact" if reuse is Reuse.EXACT else None,
+            content_log=_LOGGED.get(content_log),
         )
         text, record = _issue(settings, _check_account(account), wish, now)
     _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
@@ -168,6 +186,7 @@ def change(
     endpoint: Endpoints = None,
     expires: Expires = None,
     reuse: Reuses = None,
+    content_log: ContentLogs = None,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
@@ -191,6 +210,9 @@ def change(
             changes["expires_at"] = None if seconds is None else now + seconds
         if reuse is not None:
             changes["reuse"] = "exact" if reuse is Reuse.EXACT else None
+        if content_log is not None:
+            logged = _LOGGED.get(content_log)
+            changes["content_log"] = None if logged is None else int(logged)
 
         def amend(key: ApiKey) -> ApiKey:
             limits = make_limits(

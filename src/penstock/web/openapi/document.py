@@ -100,9 +100,16 @@ def _keys_of(path: str) -> tuple[str, ...]:
 
 def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
-    from penstock.web.openapi import admin_schemas, openai_schemas, people_schemas, schemas, verification_schemas  # noqa: PLC0415
+    from penstock.web.openapi import (  # noqa: PLC0415
+        admin_schemas,
+        content_schemas,
+        openai_schemas,
+        people_schemas,
+        schemas,
+        verification_schemas,
+    )
 
-    modules = (schemas, admin_schemas, openai_schemas, people_schemas, verification_schemas)
+    modules = (schemas, admin_schemas, content_schemas, openai_schemas, people_schemas, verification_schemas)
     every = {name: kind for module in modules for name, kind in vars(module).items()}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)
