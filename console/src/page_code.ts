@@ -11,6 +11,7 @@ export const PAGE_CODE = {
   "/usage": () => import("./pages/usage/usage"),
   "/webhooks": () => import("./pages/webhooks/webhooks"),
   "/my-keys": () => import("./pages/people/my_keys"),
+  "/content": () => import("./pages/content/content"),
   "/people": () => import("./pages/people/people"),
   "/admin/keys": () => import("./pages/admin/keys"),
   "/admin/accounts": () => import("./pages/admin/accounts"),

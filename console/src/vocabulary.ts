@@ -17,6 +17,7 @@ export const WORDS = {
   code: "Code",
   compare: "Compare",
   connect: "Connect",
+  contentLog: "Content log",
   cost: "Cost",
   created: "Created",
   createOne: "Create one",

@@ -106,6 +106,7 @@ FIXED = (
     "server.log_format",
     "jobs.max_held",
     "jobs.run",
+    "content_log.export",
     "facades.off",
 )
 """Settings that are read once, at the start."""
@@ -299,7 +300,7 @@ class Gateway:
         """Open the log of prompts and answers. It is written to as long as requests are served."""
         policy = lambda: make_content_policy(self.settings.content_log)  # noqa: E731  as short as the others
         self.content_log = ContentLog(self.database, self.vault, policy, self.clocks)
-        if self.settings.content_log.export:
+        if self.settings.content_log.export == "otlp":
             contents.start(os.environ)
             self._resources.push_async_callback(contents.stop)
         self._resources.push_async_callback(self.content_log.stop)

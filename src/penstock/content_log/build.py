@@ -14,7 +14,7 @@ def make_content_policy(table: ContentLogTable) -> ContentPolicy:
         quota_bytes=table.quota_mb << 20,
         max_characters=table.max_record_kb << 10,
         redactor=partial(_make_redactor, table.redact, table.patterns),
-        is_exported=table.export,
+        is_exported=table.export == "otlp",
     )
 
 

@@ -53,6 +53,9 @@ class _Exporter(LogRecordExporter):
                 log.info("the collector takes content records again")
         return result
 
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        return self._exporter.force_flush(timeout_millis)
+
     def shutdown(self) -> None:
         self._exporter.shutdown()
 

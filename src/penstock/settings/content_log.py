@@ -34,7 +34,9 @@ class ContentLogTable(Table):
         max_length=MAX_PATTERNS,
         description="regular expressions that are redacted besides, in the syntax of RE2",
     )
-    export: bool = Field(default=False, description="true: send records to the collector of OpenTelemetry, too")
+    export: Literal["off", "otlp"] = Field(
+        default="off", description="otlp: send records to the collector of OpenTelemetry, too"
+    )
 
     @field_validator("patterns")
     @classmethod

@@ -77,16 +77,8 @@ async def logging(
 ) -> AsyncGenerator[Logged]:
     """Serve a scripted chat model and the simulator to an account that logs its content."""
     async with ScriptedVendor(script) as vendor:
-        settings = "\n".join(
-            (
-                f'[server]\nadmin_key = "{ADMIN_KEY}"\n',
-                toml,
-                '[vendors.sim]\ntype = "sim"\n',
-                vendor.settings(dialect),
-                MODELS,
-            )
-        )
-        server = await start(settings, overrides)
+        head = f'[server]\nadmin_key = "{ADMIN_KEY}"\n{toml}\n[vendors.sim]\ntype = "sim"\n'
+        server = await start(head + vendor.settings(dialect) + MODELS, overrides)
         reader = await be(server, "owner@example.org", PersonRole.OWNER, ACCOUNT)
         await switch(server, is_on=True)
         yield Logged(server, await sign_in(server), reader)

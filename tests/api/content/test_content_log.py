@@ -70,7 +70,8 @@ async def test_secrets_behind_escapes_in_calls_and_in_files_are_not_kept(start):
             '{"role": "assistant", "content": null, "tool_calls": [{"id": "1", "type": "function", '
             '"function": {"name": "send", "arguments": "{\\"KEYS\\": \\"MAIL\\"}"}}]}, '
             '{"role": "tool", "tool_call_id": "1", "content": "sent to MAIL"}], '
-            '"tools": [{"type": "function", "function": {"name": "send", "description": "for MAIL", "parameters": {}}}]}'
+            '"tools": [{"type": "function", "function": '
+            '{"name": "send", "description": "for MAIL", "parameters": {}}}]}'
         )
         body = body.replace("KEYS", SPLIT.replace("\\", "\\\\")).replace("KEY", SPLIT)
         body = body.replace("MAIL", MAIL).replace("PICTURE", PICTURE)
@@ -106,9 +107,8 @@ async def test_a_generation_goes_with_its_job(start):
         job = (await logged.client.post("/model/v1/generation", json=body)).json()
         [record] = await logged.records(1)
         assert (record["kind"], record["job_id"], record["status"]) == ("generation", job["id"], "accepted")
-        assert {"role": "prompt", "parts": [{"type": "text", "content": "a letter to [redacted:email]"}]} in record[
-            "input"
-        ]
+        text = {"type": "text", "content": "a letter to [redacted:email]"}
+        assert {"role": "prompt", "parts": [text]} in record["input"]
         while not (await logged.client.get(f"/api/v1/jobs/{job['id']}", params={"wait": 60})).json()["done"]:
             pass
         assert (await logged.client.delete(f"/api/v1/jobs/{job['id']}")).status_code == 204

@@ -12,12 +12,22 @@ export interface KeyWish {
   /** Seconds from now; "never"; "keep": as it is; or a day. */
   expiry: string;
   limits: Limits;
+  /** Null: as its account has it. */
+  content_log: boolean | null;
 }
 
-export const NEW_KEY: KeyWish = { name: "", models: [], endpoints: [], expiry: "never", limits: NO_LIMITS };
+export const NEW_KEY: KeyWish = {
+  name: "",
+  models: [],
+  endpoints: [],
+  expiry: "never",
+  limits: NO_LIMITS,
+  content_log: null,
+};
 
 export function wishOf(key: Key): KeyWish {
-  return { name: key.name, models: key.models, endpoints: key.endpoints, expiry: "keep", limits: key.limits };
+  const { name, models, endpoints, limits, content_log } = key;
+  return { name, models, endpoints, expiry: "keep", limits, content_log };
 }
 
 /** As the API takes it. */
@@ -35,6 +45,12 @@ const EXPIRIES = [
   { value: String(30 * DAY), label: "in 30 days" },
   { value: String(90 * DAY), label: "in 90 days" },
   { value: String(365 * DAY), label: "in a year" },
+];
+
+const LOGS = [
+  { value: "null", label: "as its account" },
+  { value: "true", label: "on" },
+  { value: "false", label: "off" },
 ];
 
 const SCOPES = [
@@ -90,6 +106,14 @@ export function KeyFields({ wish, onChange, ends }: Props) {
         data={ends === undefined ? EXPIRIES : [keep, ...EXPIRIES]}
         value={wish.expiry}
         onChange={(expiry) => onChange({ ...wish, expiry: expiry ?? "never" })}
+      />
+      <Select
+        label={WORDS.contentLog}
+        description="Whether prompts and answers are kept, redacted"
+        data={LOGS}
+        allowDeselect={false}
+        value={String(wish.content_log)}
+        onChange={(value) => onChange({ ...wish, content_log: value === "null" ? null : value === "true" })}
       />
       <LimitsFields limits={wish.limits} onChange={(limits) => onChange({ ...wish, limits })} />
     </>

@@ -57,6 +57,7 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
                 [WORDS.endpoints, key.endpoints.join(", ") || "everything"],
                 [WORDS.models, key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
                 [WORDS.limits, limitsLine(key.limits) ?? "none"],
+                [WORDS.contentLog, key.logs_content ? "on" : "off"],
               ]}
             />
           </Panel>

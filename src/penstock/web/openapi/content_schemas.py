@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from penstock.web.openapi.schemas import Moment, Shape
 
@@ -31,7 +31,9 @@ class ContentSummary(Shape):
 
 
 class ContentPart(Shape):
-    """A part of a message. Texts have marks such as `[redacted:email]`."""
+    """A part of a message, with the fields of its type only. Texts have marks such as `[redacted:email]`."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     type: Literal["text", "reasoning", "tool_call", "tool_call_response", "file"]
     content: str | None = None
@@ -48,6 +50,8 @@ class ContentPart(Shape):
 
 class ContentMessage(Shape):
     """A message of a request or of an answer."""
+
+    model_config = ConfigDict(json_schema_serialization_defaults_required=False)
 
     role: str = Field(description="of the message, or the name of the field or param that the text stood in")
     parts: list[ContentPart]
