@@ -5,10 +5,10 @@ It never delays or fails a request. A record for which there is no room, no key 
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from penstock.clocks import Clocks
 from penstock.content_log.queue import ContentQueue
@@ -28,6 +28,8 @@ from penstock.sealing.sealer import Sealer
 from penstock.sealing.vault import Vault
 from penstock.store.database import Database
 from penstock.store.queries.chat import content_rows
+
+T = TypeVar("T")
 
 WRITE_SECONDS: Final = 0.25
 RETRY_SECONDS: Final = 1.0
@@ -136,7 +138,7 @@ class ContentLog:
             prepared = await asyncio.to_thread(prepare)
             self.drop("redaction", len(batch) - len(prepared))
             records = [each.record for each in prepared]
-            add = partial(self._database.write, content_rows.add_all, records, policy.quota_bytes)
+            add = lambda: self._database.write(content_rows.add_all, records, policy.quota_bytes)  # noqa: E731
             self.drop("removed", await self._until_store(add))
         except PenstockError as error:
             self._fail("sealing", error.message, len(batch))
@@ -149,7 +151,7 @@ class ContentLog:
                 for each in prepared:
                     contents.emit(each.entry.facts, each.document or {}, each.entry.trace)
 
-    async def _until_store(self, ask: Callable[[], Any]) -> Any:
+    async def _until_store(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Return the answer of the store. Wait while it is away: the queue is bounded meanwhile."""
         while True:
             try:

@@ -27,7 +27,7 @@ export function ContentList() {
   return (
     <Page
       title={WORDS.contentLog}
-      about="Prompts and answers of your account, redacted. Whoever opens a record is noted in the audit log."
+      about="Prompts and answers of your account, redacted. The audit log notes each look at a record."
       actions={
         <>
           <KeyFilter value={key} onChange={(value) => change({ key: value })} />

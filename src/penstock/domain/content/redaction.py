@@ -36,7 +36,7 @@ PATTERNS: Final = {
     "api_key": API_KEYS,
     "bearer": (r"(?i)\b(?:bearer|basic)[ \t]+[A-Za-z0-9._~+/\-]{8,}=*",),
     "email": (rf"""[^\s@<>"'(),;:\[\]{{}}|\\]+@{_LABEL}(?:\.{_LABEL})+""",),
-    "phone": (r"(?:\+|\b00)[1-9][0-9](?:[ \-./()]{0,2}[0-9]){6,12}\b",),
+    "phone": (r"\+[1-9][0-9](?:[ \-./()]{0,2}[0-9]){6,12}\b",),
 }
 CHECKED: Final[dict[str, Callable[[str], Iterator[tuple[int, int]]]]] = {"iban": find_ibans, "card": find_cards}
 """Numbers that prove themselves by check digits."""

@@ -130,8 +130,9 @@ def _matches(wanted: ContentFilter) -> ColumnElement[bool]:
 
 
 def _facts(row: Mapping[Any, Any]) -> ContentFacts:
-    values = {name: row[name] for name in _FACTS}
-    return ContentFacts(**{**values, "streamed": bool(values["streamed"])})
+    values: dict[str, Any] = {name: row[name] for name in _FACTS}
+    values["streamed"] = bool(values["streamed"])
+    return ContentFacts(**values)
 
 
 # -- removing
