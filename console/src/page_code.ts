@@ -12,6 +12,7 @@ export const PAGE_CODE = {
   "/webhooks": () => import("./pages/webhooks/webhooks"),
   "/my-keys": () => import("./pages/people/my_keys"),
   "/my-sessions": () => import("./pages/people/my_sessions"),
+  "/content": () => import("./pages/content/content"),
   "/people": () => import("./pages/people/people"),
   "/admin/keys": () => import("./pages/admin/keys"),
   "/admin/accounts": () => import("./pages/admin/accounts"),

@@ -122,6 +122,16 @@ export const PAGES: PageEntry[] = [
     Component: lazy(PAGE_CODE["/my-sessions"]),
   },
   {
+    path: "/content",
+    title: WORDS.contentLog,
+    icon: "text",
+    role: "account",
+    shortcut: "n",
+    needs: "GET /api/v1/content",
+    isForPeople: true,
+    Component: lazy(PAGE_CODE["/content"]),
+  },
+  {
     path: "/people",
     title: WORDS.people,
     icon: "accounts",

@@ -23,6 +23,7 @@ export const WORDS = {
   compare: "Compare",
   connect: "Connect",
   connection: "Connection",
+  contentLog: "Content log",
   cost: "Cost",
   created: "Created",
   createOne: "Create one",

@@ -10,7 +10,7 @@ PenstockError
 ├── ModelNotAllowed 403, ScopeNotAllowed 403, OriginNotAllowed 403, StorageQuotaExceeded 403, RoleNotAllowed 403
 ├── NotFound 404 ── ModelNotFound, JobNotFound, FileNotFound, AssetNotFound, WebhookNotFound, DeliveryNotFound,
 │                   ShareNotFound, ResponseNotFound, PipelineNotFound, TemplateNotFound,
-│                   UploadNotFound; for administrators
+│                   UploadNotFound, ContentNotFound; for administrators
 │                   AccountNotFound, KeyNotFound, BudgetNotFound, EntryNotFound, PersonNotFound,
 │                   SettingNotFound, PriceNotFound
 ├── MethodNotAllowed 405, RequestTimeout 408
@@ -285,6 +285,10 @@ class ResponseNotFound(NotFound):
     """There is no such response, or it is not kept any more."""
 
     type = "invalid_request_error"  # as chat clients know it
+
+
+class ContentNotFound(NotFound):
+    """There is no such record in the content log, or it is not kept any more."""
 
 
 class AccountNotFound(NotFound):

@@ -22,6 +22,8 @@ from penstock.chat.relay import ChatPolicy, Relay
 from penstock.chat.sound_length import SoundMeter
 from penstock.clocks import CLOCKS, Clocks
 from penstock.configuration.live import LiveSettings
+from penstock.content_log.build import make_content_policy
+from penstock.content_log.log import ContentLog
 from penstock.dispatch import Dispatch, Run
 from penstock.dispatch.leadership import Appointment, Leadership
 from penstock.dispatch.local import LocalDispatch
@@ -52,7 +54,7 @@ from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine
 from penstock.jobs.records import RecordBuilder
 from penstock.jobs.runner import Runner
-from penstock.observability import logs, metrics, traces
+from penstock.observability import contents, logs, metrics, traces
 from penstock.offers.build import build_offers, schemas_wanted
 from penstock.offers.offer import Offers
 from penstock.offers.price_places import ORIGINS, count_unpriced
@@ -108,6 +110,7 @@ FIXED = (
     "server.log_format",
     "jobs.max_held",
     "jobs.run",
+    "content_log.export",
     "facades.off",
 )
 """Settings that are read once, at the start."""
@@ -161,6 +164,7 @@ class Gateway:
     admission: Admission
     usage_writer: UsageWriter
     relay: Relay
+    content_log: ContentLog
     kept: KeptResponses
     keeper: ResponseKeeper
     exchange: Exchange
@@ -318,6 +322,15 @@ class Gateway:
         self.keyring.forget()
         self.sessions.forget()
 
+    def _open_content_log(self) -> None:
+        """Open the log of prompts and answers. It is written to as long as requests are served."""
+        policy = lambda: make_content_policy(self.settings.content_log)  # noqa: E731  as short as the others
+        self.content_log = ContentLog(self.database, self.vault, policy, self.clocks)
+        if self.settings.content_log.export == "otlp":
+            contents.start(os.environ)
+            self._resources.push_async_callback(contents.stop)
+        self._resources.push_async_callback(self.content_log.stop)
+
     async def _assemble(self) -> None:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
@@ -326,31 +339,13 @@ class Gateway:
         self._resources.push_async_callback(self.guardrails.close)
         await self._open_assets()
         self._open_admission(secret)
+        self._open_content_log()
         uploads, outputs = self._open_process_pools()
         self.sound_meter = SoundMeter(uploads)
         self.previews = Previews(self.assets, uploads)
         self._open_inputs(uploads)
         self._open_upkeep()
-        self.intake = Intake(
-            self.database,
-            self.inputs,
-            lambda: self.offers,
-            lambda: self._rules,
-            self.history,
-            self.upkeep.backlog,
-            self.admission,
-            self.guardrails,
-            self.clock,
-        )
-        self.pipelines = PipelineIntake(
-            self.database,
-            self.intake,
-            lambda: self.offers,
-            lambda: self._rules,
-            self.history,
-            self.admission,
-            self.clock,
-        )
+        self._open_intake()
         self.delivery = DeliveryWorker(self.database, self.open_fetcher, self.scribe, self.clock, self.steady)
         self.hooks = CallbackUrls(secret, lambda: self.settings.server.public_url)
         open_http_client = partial(self.ports.open_http_client, lambda: self.settings.fetch.allow_networks)
@@ -367,6 +362,29 @@ class Gateway:
         self.dispatch = self._make_dispatch()
         self._resources.push_async_callback(self.dispatch.stop)
         await self._join(Runner(services).run)
+
+    def _open_intake(self) -> None:
+        self.intake = Intake(
+            self.database,
+            self.inputs,
+            lambda: self.offers,
+            lambda: self._rules,
+            self.history,
+            self.upkeep.backlog,
+            self.admission,
+            self.guardrails,
+            self.content_log,
+            self.clock,
+        )
+        self.pipelines = PipelineIntake(
+            self.database,
+            self.intake,
+            lambda: self.offers,
+            lambda: self._rules,
+            self.history,
+            self.admission,
+            self.clock,
+        )
 
     def _make_services(self, exchange: Exchange, channels: ProgressChannels, outputs: ProcessPool) -> RunnerServices:
         return RunnerServices(
@@ -445,6 +463,7 @@ class Gateway:
             self.steady,
             tidy=self.uploads.sweep,
             retention=RecordRetention(self.database, ages, self.clock),
+            content_retention=lambda: self.settings.content_log.retention,
         )
 
     async def _open_assets(self) -> None:
@@ -507,6 +526,7 @@ class Gateway:
             usage_writer,
             self.admission,
             self.guardrails,
+            self.content_log,
             lambda: self._chat_policy,
             self.clock,
             self.steady,

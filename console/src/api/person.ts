@@ -4,6 +4,17 @@ import { getSession, useSession } from "../session";
 import { call } from "./call";
 import type { OwnKey, OwnPerson } from "./shapes";
 
+/** The account's key, with what it may do. */
+export function useOwnKey() {
+  const account = useSession().account;
+  return useQuery({
+    queryKey: ["own key"],
+    queryFn: ({ signal }) => call<OwnKey>("/api/v1/key", { signal, as: "account" }),
+    enabled: account !== null,
+    staleTime: 30_000,
+  });
+}
+
 /** The person, or null for a service key. */
 export function usePerson() {
   const account = useSession().account;

@@ -59,6 +59,11 @@ export interface components {
             keys: number;
             /** @description `quota` is null if that of the settings applies */
             storage: components["schemas"]["StorageShape"];
+            /**
+             * Content Log
+             * @description true: prompts and answers of its keys are logged, if the settings allow it
+             */
+            content_log: boolean;
         };
         /**
          * Action
@@ -436,6 +441,272 @@ export interface components {
              * @description the models that the vendor lists, where that is known
              */
             models: string[];
+        };
+        /**
+         * ContentDeletion
+         * @description The result of deleting many records.
+         */
+        ContentDeletion: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "content_deletion";
+            /** Deleted */
+            deleted: number;
+        };
+        /**
+         * ContentMessage
+         * @description A message of a request or of an answer.
+         */
+        ContentMessage: {
+            /**
+             * Role
+             * @description of the message, or the name of the field or param that the text stood in
+             */
+            role: string;
+            /** Parts */
+            parts: components["schemas"]["ContentPart"][];
+            /**
+             * Finish Reason
+             * @default null
+             */
+            finish_reason: string | null;
+        };
+        /**
+         * ContentPage
+         * @description One page of a list. Send `next_cursor` as `cursor` to get the next page.
+         */
+        ContentPage: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "list";
+            /** Data */
+            data: components["schemas"]["ContentSummary"][];
+            /** Has More */
+            has_more: boolean;
+            /** Next Cursor */
+            next_cursor: string | null;
+        };
+        /**
+         * ContentPart
+         * @description A part of a message, with the fields of its type only. Texts have marks such as `[redacted:email]`.
+         */
+        ContentPart: {
+            /**
+             * Type
+             * @enum {string}
+             */
+            type: "text" | "reasoning" | "tool_call" | "tool_call_response" | "file";
+            /**
+             * Content
+             * @default null
+             */
+            content: string | null;
+            /**
+             * Id
+             * @default null
+             */
+            id: string | null;
+            /**
+             * Name
+             * @default null
+             */
+            name: string | null;
+            /**
+             * Arguments
+             * @default null
+             */
+            arguments: string | null;
+            /**
+             * Response
+             * @default null
+             */
+            response: string | null;
+            /**
+             * Kind
+             * @description of a file, whose bytes are not kept
+             * @default null
+             */
+            kind: string | null;
+            /**
+             * Content Type
+             * @default null
+             */
+            content_type: string | null;
+            /**
+             * Sha256
+             * @default null
+             */
+            sha256: string | null;
+            /**
+             * Bytes
+             * @default null
+             */
+            bytes: number | null;
+            /**
+             * Param
+             * @default null
+             */
+            param: string | null;
+        };
+        /**
+         * ContentRecord
+         * @description A logged request with its content.
+         */
+        ContentRecord: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "content";
+            /** Id */
+            id: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "chat" | "generation";
+            /**
+             * Endpoint
+             * @description the dialect of a chat request, or `generation`
+             */
+            endpoint: string;
+            /** Model */
+            model: string;
+            /** Vendor */
+            vendor: string;
+            /** Key Id */
+            key_id: string;
+            /** Request Id */
+            request_id: string;
+            /**
+             * Job Id
+             * @description the job of a generation; the record is deleted with it
+             */
+            job_id: string | null;
+            /**
+             * Status
+             * @description ok, cached, failed, cut or canceled; of a generation: accepted
+             */
+            status: string;
+            /**
+             * Error
+             * @description the code of its error
+             */
+            error: string | null;
+            /** Streamed */
+            streamed: boolean;
+            /** Seconds */
+            seconds: number | null;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /**
+             * Cost
+             * @description USD; null: not known, or a generation's, whose job has it
+             */
+            cost: string | null;
+            /**
+             * Bytes
+             * @description what it counts against the quota
+             */
+            bytes: number;
+            /** Instructions */
+            instructions: components["schemas"]["ContentPart"][];
+            /** Input */
+            input: components["schemas"]["ContentMessage"][];
+            /** Output */
+            output: components["schemas"]["ContentMessage"][];
+            /**
+             * Redactions
+             * @description how often each kind was redacted
+             */
+            redactions: {
+                [key: string]: number;
+            };
+            /**
+             * Truncated
+             * @description true: some of it was too long and is not kept
+             */
+            truncated: boolean;
+        };
+        /**
+         * ContentSummary
+         * @description A logged request, without its content.
+         */
+        ContentSummary: {
+            /**
+             * Object
+             * @constant
+             */
+            object: "content";
+            /** Id */
+            id: string;
+            /**
+             * Created At
+             * Format: date-time
+             */
+            created_at: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "chat" | "generation";
+            /**
+             * Endpoint
+             * @description the dialect of a chat request, or `generation`
+             */
+            endpoint: string;
+            /** Model */
+            model: string;
+            /** Vendor */
+            vendor: string;
+            /** Key Id */
+            key_id: string;
+            /** Request Id */
+            request_id: string;
+            /**
+             * Job Id
+             * @description the job of a generation; the record is deleted with it
+             */
+            job_id: string | null;
+            /**
+             * Status
+             * @description ok, cached, failed, cut or canceled; of a generation: accepted
+             */
+            status: string;
+            /**
+             * Error
+             * @description the code of its error
+             */
+            error: string | null;
+            /** Streamed */
+            streamed: boolean;
+            /** Seconds */
+            seconds: number | null;
+            /** Prompt Tokens */
+            prompt_tokens: number | null;
+            /** Completion Tokens */
+            completion_tokens: number | null;
+            /**
+             * Cost
+             * @description USD; null: not known, or a generation's, whose job has it
+             */
+            cost: string | null;
+            /**
+             * Bytes
+             * @description what it counts against the quota
+             */
+            bytes: number;
         };
         /**
          * Cost
@@ -1744,6 +2015,11 @@ export interface components {
             endpoints: components["schemas"]["Scope"][];
             /** @description the role of the key's person in the account; null: it is no person's */
             role: components["schemas"]["PersonRole"] | null;
+            /**
+             * Content Log
+             * @description true: prompts and answers of its requests are logged
+             */
+            content_log: boolean;
         };
         /**
          * OwnKeyList
@@ -3995,6 +4271,12 @@ export interface components {
              * @default null
              */
             storage_quota: number | null;
+            /**
+             * Content Log
+             * @description true: prompts and answers of its keys are logged
+             * @default false
+             */
+            content_log: boolean;
         };
         /**
          * AccountKeyBody
@@ -4098,6 +4380,12 @@ export interface components {
              * @default null
              */
             closed: boolean | null;
+            /**
+             * Content Log
+             * @description true: prompts and answers of its keys are logged
+             * @default null
+             */
+            content_log: boolean | null;
         };
         /**
          * BudgetBody
@@ -4256,6 +4544,12 @@ export interface components {
              * @description the account's id or name
              */
             account: string;
+            /**
+             * Content Log
+             * @description true: prompts and answers of its requests are logged; false: they are not; null: as its account has it
+             * @default null
+             */
+            content_log: boolean | null;
         };
         /**
          * KeyFields

@@ -59,15 +59,26 @@ def create_account(
     limits: Limits = NO_LIMITS,
     allowances: tuple[Allowance, ...] = (),
     storage_quota: int | None = None,
+    *,
+    content_log: bool = False,
 ) -> Account:
     """Create an account. It needs no key yet."""
     _refuse_taken(connection, name, now)
-    account = Account(id=new_id("acct"), name=name, created_at=now, limits=limits, storage_quota=storage_quota)
+    account = Account(
+        id=new_id("acct"),
+        name=name,
+        created_at=now,
+        limits=limits,
+        storage_quota=storage_quota,
+        content_log=content_log,
+    )
     account_rows.add(connection, account)
     detail: dict[str, Any] = {"name": name, "limits": _describe_limits(limits)}
     if storage_quota is not None:
         storage_rows.set_quota(connection, account.id, storage_quota)
         detail["storage_quota"] = storage_quota
+    if content_log:
+        detail["content_log"] = True
     note(connection, actor, Action.ACCOUNT_CREATED, account.id, account.id, now, detail)
     for allowance in allowances:
         set_budget(connection, actor, account, allowance, now)
@@ -112,6 +123,9 @@ def _account_changes(before: Account, after: Account) -> list[tuple[Action, Mapp
     if after.storage_quota != before.storage_quota:
         moved = {"from": before.storage_quota, "to": after.storage_quota}
         changes.append((Action.ACCOUNT_LIMITED, {"storage_quota": moved}))
+    if after.content_log != before.content_log:
+        logged = {"content_log": {"from": before.content_log, "to": after.content_log}}
+        changes.append((Action.ACCOUNT_LOGGED, logged))
     if after.closed_at != before.closed_at:
         changes.append((Action.ACCOUNT_REOPENED if after.closed_at is None else Action.ACCOUNT_CLOSED, {}))
     return changes
@@ -153,6 +167,7 @@ def issue_key(connection: Connection, actor: str, account: str, wish: KeyWish, n
         limits=wish.limits,
         account_limits=owner.limits,
         reuse=wish.reuse,
+        content_log=None if wish.content_log is None else int(wish.content_log),
         person_id=wish.person_id,
         is_console=1 if wish.is_console else None,
         tags=wish.tags,
@@ -329,6 +344,7 @@ def _describe_key(key: ApiKey) -> dict[str, Any]:
         "limits": _describe_limits(key.limits),
         "reuse": key.reuse,
         "tags": list(key.tags),
+        "content_log": None if key.content_log is None else key.content_log == 1,
     }
 
 

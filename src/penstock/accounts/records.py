@@ -26,6 +26,7 @@ def describe_account(
         "tag_budgets": [standing.describe() for standing in of_tags],
         "keys": account.keys,
         "storage": {"bytes": account.stored, "quota": account.storage_quota},
+        "content_log": account.content_log,
     }
 
 
@@ -47,6 +48,8 @@ def describe_key(key: ApiKey, standings: Iterable[Standing], now: float) -> dict
         "replaced_by": key.replaced_by,
         "reuse": key.reuse,
         "tags": list(key.tags),
+        "content_log": None if key.content_log is None else key.content_log == 1,
+        "logs_content": key.logs_content,
         "person_id": key.person_id,
         "limits": asdict(key.limits),
         "budgets": [standing.describe() for standing in standings],

@@ -5,6 +5,7 @@ from msgspec import structs
 from penstock.chat.answer_stream import AnswerStream
 from penstock.chat.cache import CachedAnswer, CacheRecorder
 from penstock.chat.doors.door import Door
+from penstock.chat.recorder import ContentCapture
 from penstock.chat.replies.sound import sound_type
 from penstock.chat.replies.transcripts import transcript_type
 from penstock.chat.settlement import Settlement
@@ -16,7 +17,7 @@ from penstock.errors import PenstockError
 class Answer:
     """Either `body` or `stream` is set once it has begun. It ends with `close`."""
 
-    __slots__ = ("_in_chat", "_is_closed", "ask", "body", "cache_recorder", "door", "settlement", "stream")
+    __slots__ = ("_in_chat", "_is_closed", "ask", "body", "cache_recorder", "capture", "door", "settlement", "stream")
 
     def __init__(self, ask: Ask, door: Door, settlement: Settlement) -> None:
         self.ask = ask
@@ -25,6 +26,8 @@ class Answer:
         self.body: bytes | None = None
         self.stream: AnswerStream | None = None
         self.cache_recorder: CacheRecorder | None = None
+        self.capture: ContentCapture | None = None
+        """Set: its content is logged."""
         self._in_chat: Ask | None = None
         self._is_closed = False
 
@@ -86,3 +89,5 @@ class Answer:
             self.cache_recorder.add(self.body)
             self.cache_recorder.finish()
         settlement.end(self.body or b"")
+        if self.capture is not None and settlement.record is not None:
+            self.capture.hand_over(self, settlement.record)

@@ -5,8 +5,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from penstock.chat.attempt import RouteAttempt
-from penstock.chat.cache import CacheRecorder
 from penstock.chat.faults import explain_fault
+from penstock.chat.recorder import Recorder
 from penstock.chat.replies.broken import Malformed
 from penstock.chat.replies.sse import COMMENT, EventTooLarge
 from penstock.chat.replies.stream import ResponseWriter, Stream
@@ -41,9 +41,9 @@ class AnswerStream:
 
     __slots__ = (
         "_attempt",
-        "_cache_recorder",
         "_heartbeat_seconds",
         "_idle_timer",
+        "_recorder",
         "_redactor",
         "_settlement",
         "_stream",
@@ -58,14 +58,14 @@ class AnswerStream:
         attempt: RouteAttempt,
         stream: Stream,
         settlement: Settlement,
-        cache_recorder: CacheRecorder | None,
+        recorder: Recorder | None,
         redactor: Redactor,
         heartbeat_seconds: float,
     ) -> None:
         self._attempt = attempt
         self._stream = stream
         self._settlement = settlement
-        self._cache_recorder = cache_recorder
+        self._recorder = recorder
         self._redactor = redactor
         self._heartbeat_seconds = heartbeat_seconds
 
@@ -117,13 +117,15 @@ class AnswerStream:
         """Pass on some of the vendor's reply; return whether more is wanted now."""
         stream = self._stream
         quick = stream.quick
-        if quick is not None and self._cache_recorder is None and (out := quick(data)) is not None:
+        if quick is not None and (out := quick(data)) is not None:
+            if self._recorder is not None:
+                self._recorder.add(out)
             idle_timer = self._idle_timer
             idle_timer.waiting_since = idle_timer.sent_at = idle_timer.now()
             return self._writer.write(out)  # as nearly always
         out = stream.feed(data)
         (self._idle_timer.record_output if out else self._idle_timer.begin_wait)()
-        if stream.ended or stream.broken is not None or self._cache_recorder is not None:
+        if stream.ended or stream.broken is not None or self._recorder is not None:
             self._pass(out + stream.end() if stream.ended else out)
             return not (stream.ended or self._writer.is_full or stream.broken)
         return self._writer.write(out)
@@ -134,8 +136,8 @@ class AnswerStream:
         if (is_over or stream.ended) and stream.complete and stream.broken is None:
             self._settlement.outcome = ChatOutcome.OK
             self._settlement.settle()
-        if self._cache_recorder is not None:
-            self._cache_recorder.add(piece)
+        if self._recorder is not None:
+            self._recorder.add(piece)
         self._writer.write(piece)
 
     def _conclude(self) -> None:
@@ -150,8 +152,8 @@ class AnswerStream:
             raise self._interrupt(VendorFailed("The vendor's reply broke off."))
         self._settlement.outcome = ChatOutcome.OK
         self._settlement.settle()
-        if self._cache_recorder is not None:
-            self._cache_recorder.finish()
+        if self._recorder is not None:
+            self._recorder.finish()
 
     def _interrupt(self, error: PenstockError, *, event: bytes | None = None, is_reported: bool = False) -> Interrupted:
         self._settlement.outcome, self._settlement.error = ChatOutcome.CUT, error

@@ -20,11 +20,13 @@ from penstock.chat.attempt import Leave, RouteAttempt
 from penstock.chat.cache import CachedAnswer, CacheRecorder, ChatCache, cache_key
 from penstock.chat.doors import DOORS
 from penstock.chat.faults import explain_fault
+from penstock.chat.recorder import ContentCapture, combine
 from penstock.chat.replies.broken import Broken, Malformed
 from penstock.chat.replies.sse import EventTooLarge
 from penstock.chat.route_health import Probe, RouteHealth, Routes
 from penstock.chat.settlement import Settlement
 from penstock.chat.timers import Deadline
+from penstock.content_log.log import ContentLog
 from penstock.domain.api_keys import ApiKey
 from penstock.domain.chat import Ask, Blame, Dialect, Fault, Usage
 from penstock.domain.guardrails.contents import read_chat
@@ -90,6 +92,7 @@ class Relay:
         usage_writer: UsageWriter,
         admission: Admission,
         guardrails: Guardrails,
+        content_log: ContentLog,
         policy: Callable[[], ChatPolicy],
         clock: Callable[[], float],
         steady: Callable[[], float] = time.monotonic,
@@ -103,6 +106,7 @@ class Relay:
         self._busy: dict[str, int] = {}
         self._admission = admission
         self._guardrails = guardrails
+        self._content_log = content_log
         self._lengths = AnswerLengths()
         self._cache = ChatCache()
         self.routes = Routes(steady)
@@ -123,6 +127,8 @@ class Relay:
         offers = self._offers()
         settlement = Settlement(ask, key, request_id, self._clock(), self._usage_writer, self._lengths, self._steady)
         answer = Answer(ask, DOORS[ask.dialect], settlement)
+        if key.logs_content:
+            answer.capture = ContentCapture.begin(self._content_log, ask, key)
         try:
             if key.is_limited:
                 settlement.ticket = await self._admit(ask, key)
@@ -253,8 +259,9 @@ class Relay:
                 continue
             if attempt.stream is not None:
                 heartbeat = self._policy().heartbeat_seconds
+                recorder = combine(answer.cache_recorder, answer.capture)
                 answer.stream = AnswerStream(
-                    attempt, attempt.stream, answer.settlement, answer.cache_recorder, offers.redactor, heartbeat
+                    attempt, attempt.stream, answer.settlement, recorder, offers.redactor, heartbeat
                 )
             return
         raise last or VendorFailed()

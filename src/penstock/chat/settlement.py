@@ -42,6 +42,7 @@ class Settlement:
         "findings",
         "held",
         "outcome",
+        "record",
         "request_id",
         "ticket",
         "vendor_name",
@@ -74,6 +75,8 @@ class Settlement:
         self.error: PenstockError | None = None
         self.findings: Sequence[GuardrailFinding] = ()
         """Of the guardrails."""
+        self.record: Completion | None = None
+        """The usage record, once it is settled."""
         self._ask = ask
         self._key = key
         self._id = usage_writer.new_id()
@@ -183,28 +186,27 @@ class Settlement:
         error.charged = None if cost is None else cost > 0
 
     def _record(self, usage: Usage, cost: int | None) -> None:
-        self._usage_writer.add(
-            Completion(
-                id=self._id,
-                request_id=self.request_id,
-                account_id=self._key.account_id,
-                key_id=self._key.public_id,
-                lineage=self._key.lineage,
-                model=self._ask.model,
-                vendor=self.vendor_name,
-                upstream_model="" if self.attempt is None else self.attempt.route.model,
-                streamed=self._ask.stream,
-                outcome=self.outcome,
-                code="" if self.error is None else self.error.code,
-                usage=usage,
-                cost=cost,
-                created_at=self.created_at,
-                seconds=self.elapsed,
-                first_byte_seconds=self._first_byte_seconds,
-                guardrails=write_findings(self.findings) if self.findings else None,
-                attribution=self._ask.attribution,
-            )
+        self.record = Completion(
+            id=self._id,
+            request_id=self.request_id,
+            account_id=self._key.account_id,
+            key_id=self._key.public_id,
+            lineage=self._key.lineage,
+            model=self._ask.model,
+            vendor=self.vendor_name,
+            upstream_model="" if self.attempt is None else self.attempt.route.model,
+            streamed=self._ask.stream,
+            outcome=self.outcome,
+            code="" if self.error is None else self.error.code,
+            usage=usage,
+            cost=cost,
+            created_at=self.created_at,
+            seconds=self.elapsed,
+            first_byte_seconds=self._first_byte_seconds,
+            guardrails=write_findings(self.findings) if self.findings else None,
+            attribution=self._ask.attribution,
         )
+        self._usage_writer.add(self.record)
 
     def _seen(self) -> int:
         """Return the largest number of bytes that the answer can have had."""

@@ -40,6 +40,7 @@ class Action(StrEnum):
     ACCOUNT_CREATED = "account.created"
     ACCOUNT_RENAMED = "account.renamed"
     ACCOUNT_LIMITED = "account.limited"
+    ACCOUNT_LOGGED = "account.logged"
     ACCOUNT_CLOSED = "account.closed"
     ACCOUNT_REOPENED = "account.reopened"
     KEY_CREATED = "key.created"
@@ -68,6 +69,8 @@ class Action(StrEnum):
     SETTINGS_RESTORED = "settings.restored"
     PRICE_SET = "price.set"
     PRICE_REMOVED = "price.removed"
+    CONTENT_READ = "content.read"
+    CONTENT_DELETED = "content.deleted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +87,8 @@ class Account:
     """Number of its keys that are neither revoked nor expired."""
     storage_quota: int | None = None
     """Bytes that it may keep; None for the default of the settings."""
+    content_log: bool = False
+    """True: the content of its requests is logged, where the settings allow it."""
     stored: int = 0
     """Bytes of files and assets that it keeps."""
 
@@ -115,6 +120,8 @@ class KeyWish:
     """`exact`, or None for a new job for each request."""
     tags: tuple[str, ...] = ()
     """Fixed tags of all its requests."""
+    content_log: bool | None = None
+    """Whether the content of its requests is logged; None: as its account has it."""
     person_id: str | None = None
     """The person it belongs to; None for a service key."""
     is_console: bool = False

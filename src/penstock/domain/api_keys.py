@@ -89,14 +89,22 @@ class ApiKey:
     """1: it counts the person's requests from the console. Nobody has its text."""
     role: PersonRole | None = None
     """The role of its person in its account, which bounds it. None for a person who has left."""
+    content_log: int | None = None
+    """1 or 0: whether the content of its requests is logged; None: as its account has it."""
+    account_content_log: int | None = None
     is_limited: bool = field(init=False, compare=False)
     """True if a budget or a limit applies, so that requests are counted in advance."""
 
+    logs_content: bool = field(init=False, compare=False)
+    """True if the content of its requests is logged, where the settings allow it."""
+
     def __post_init__(self) -> None:
-        """Compute `is_limited` once, as every request reads it."""
+        """Compute once what every request reads."""
         is_limited = self.limits != NO_LIMITS or self.account_limits != NO_LIMITS
         is_limited = is_limited or bool(self.budgets or self.tag_budgets)
         object.__setattr__(self, "is_limited", is_limited)
+        wanted = self.account_content_log if self.content_log is None else self.content_log
+        object.__setattr__(self, "logs_content", wanted == 1)
 
     @property
     def is_abandoned(self) -> bool:

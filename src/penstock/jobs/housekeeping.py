@@ -17,7 +17,7 @@ from penstock.storage.backend import StorageUnavailable
 from penstock.store.database import Connection, Database
 from penstock.store.queries.accounts import identity_rows, session_rows
 from penstock.store.queries.billing import process_lease_rows
-from penstock.store.queries.chat import response_rows
+from penstock.store.queries.chat import content_rows, response_rows
 from penstock.store.queries.files import asset_rows, file_rows, lineage_rows, share_rows, storage_rows
 from penstock.store.queries.jobs import (
     advance_rows,
@@ -62,6 +62,7 @@ class Upkeep:
         steady: Callable[[], float] = time.monotonic,
         tidy: Callable[[], Awaitable[object]] | None = None,
         retention: RecordRetention | None = None,
+        content_retention: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self._database = database
         self._assets = assets
@@ -73,6 +74,7 @@ class Upkeep:
         self._tidy = tidy
         """Removes what this process alone can remove, also where others run the jobs."""
         self._retention = retention
+        self._content_retention = content_retention
         self._removal: asyncio.Task[None] | None = None
         """The removal of old records under way. It is no step of the loop, as it may take hours the first time."""
         self._tasks: list[asyncio.Task[None]] = []
@@ -146,6 +148,7 @@ class Upkeep:
         if self._is_steady():
             await self._database.write(response_rows.end_lost, now, SWEEP_BATCH)
         responses = await self._database.write(response_rows.remove_expired, now, SWEEP_BATCH)
+        contents = await self._sweep_contents(now)
         expired = await self._database.read(job_rows.expired, now, SWEEP_BATCH)
         for account_id, job_id in expired:
             with suppress(Gone):  # its caller has just deleted it
@@ -161,7 +164,15 @@ class Upkeep:
         for file in files:
             await self._inputs.remove(file)
         await self._indexer.check_some()
-        return len(expired) + len(unswept) + len(files) + responses
+        return max(len(expired) + len(unswept) + len(files) + responses, contents)
+
+    async def _sweep_contents(self, now: float) -> int:
+        """Remove some of the logged content that is past its retention or whose account is closed."""
+        retention = self._content_retention()
+        old = await self._database.write(content_rows.remove_old, now, retention, SWEEP_BATCH)
+        closed = await self._database.write(content_rows.remove_of_closed, SWEEP_BATCH)
+        metrics.RECORDS_REMOVED.labels("content").inc(old + closed)
+        return max(old, closed)
 
     async def _tidy_up(self) -> None:
         if self._tidy is not None:
@@ -247,6 +258,7 @@ def _remove_job(connection: Connection, account_id: str, job_id: str, reason: st
     job = job_rows.remove(connection, account_id, job_id, reason)
     asset_rows.hide_of_job(connection, job_id, reason)
     share_rows.remove_of_job(connection, job_id)
+    content_rows.remove_of_job(connection, job_id)
     others = job.batch_id and job_rows.page(connection, account_id, {"batch_id": job.batch_id}, None, 1)
     if not others:
         request_rows.remove(connection, [job.batch_id or job_id])

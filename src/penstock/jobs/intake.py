@@ -12,7 +12,9 @@ from typing import Any, TypeVar
 
 from penstock.billing.admission import Admission
 from penstock.billing.leases import RECALL_SECONDS, RECALLS
-from penstock.catalog.file_input import file_at, with_file
+from penstock.catalog.file_input import FileSlot, file_at, with_file
+from penstock.content_log.generations import log_generations
+from penstock.content_log.log import ContentLog
 from penstock.domain.api_keys import ApiKey, Reuse
 from penstock.domain.files import FileKind, StoredFile
 from penstock.domain.guardrails.contents import read_params
@@ -120,6 +122,7 @@ class Intake:
         backlog: Backlog,
         admission: Admission,
         guardrails: Guardrails,
+        content_log: ContentLog,
         clock: Callable[[], float],
     ) -> None:
         self._database = database
@@ -130,6 +133,7 @@ class Intake:
         self._backlog = backlog
         self._admission = admission
         self._guardrails = guardrails
+        self._content_log = content_log
         self._clock = clock
         self._writer = AcceptanceWriter(database, clock)
         self._file_opener = FileOpener(database, inputs, lambda url: policy().check_url(url), clock)
@@ -236,6 +240,8 @@ class Intake:
         """Write the jobs with their holds and count them."""
         receipt = await self._write(submission, accepted, pipeline)
         if not (receipt.replayed or receipt.suppressed):
+            if submission.key.logs_content:
+                log_generations(self._content_log, accepted, self._files_of)
             self._backlog.add(submission.key.account_id, len(accepted))
             for model, number in Counter(job.model for job in accepted).items():
                 metrics.JOBS_ACCEPTED.count(model, number=number)
@@ -243,6 +249,10 @@ class Intake:
                 if not any((job.prices or {}).values()):
                     metrics.UNPRICED_REQUESTS.count(job.model)
         return receipt
+
+    def _files_of(self, model: str) -> Sequence[FileSlot]:
+        offer = self._offers().by_model.get(model)
+        return () if offer is None else offer.model.files
 
     async def _write(self, submission: SubmittedRequest, accepted: Sequence[Job], pipeline: Pipeline | None) -> Receipt:
         """Write the jobs. Before a refusal, recall the unused budget leases of chat processes."""

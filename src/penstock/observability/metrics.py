@@ -68,6 +68,15 @@ GUARDRAIL_VERDICTS = PlainCounter(
     "Requests that a guardrail inspected; `verdict` is allow, annotate, refuse or unavailable.",
     ["guardrail", "verdict"],
 )
+CONTENT_WRITTEN = Counter("penstock_content_records", "Records written to the content log.", registry=REGISTRY)
+CONTENT_DROPPED = PlainCounter(
+    "penstock_content_records_dropped",
+    "Records that were not written; `reason` is memory, redaction, sealing, store, removed or stopped.",
+    ["reason"],
+)
+CONTENT_HELD = Gauge(
+    "penstock_content_held_bytes", "Bytes of requests and answers that wait for the content log.", registry=REGISTRY
+)
 EVENT_STREAMS = Gauge("penstock_event_streams_open", "Event streams open now.", registry=REGISTRY)
 
 # -- jobs

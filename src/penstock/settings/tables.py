@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
 )
 
+from penstock.settings.content_log import ContentLogTable
 from penstock.settings.guardrails import GuardrailTable
 from penstock.settings.live_limits import LIVE_LIMITS, find_written, split_limit, with_limits
 from penstock.settings.prices import AnyPrice, PriceEntry
@@ -389,6 +390,7 @@ class Settings(Table):
     jobs: Jobs = Jobs()
     chat: Chat = Chat()
     records: Records = Records()
+    content_log: ContentLogTable = ContentLogTable()
     provenance: Provenance = Provenance()
     facades: Facades = Facades()
     sealing: Sealing = Sealing()
@@ -544,6 +546,7 @@ VARIABLES: Mapping[str, tuple[str, ...]] = SHORT | {
         *(("jobs", name) for name in Jobs.model_fields),
         *(("chat", name) for name in Chat.model_fields),
         *(("records", name) for name in Records.model_fields),
+        *(("content_log", name) for name in ContentLogTable.model_fields),
         *(("provenance", name) for name in Provenance.model_fields),
         *(("facades", name) for name in Facades.model_fields),
         *(("sealing", name) for name in Sealing.model_fields),

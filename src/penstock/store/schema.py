@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, inspect, text
 
 from penstock.store import locks
-from penstock.store.queries.billing.attribution_tables import metadata
+from penstock.store.queries.chat.content_tables import metadata
 from penstock.store.tables import SCHEMA_VERSION, schema_support
 
 MIGRATIONS = Path(__file__).with_name("migrations")

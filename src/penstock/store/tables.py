@@ -19,7 +19,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA_VERSION = "0024"
+SCHEMA_VERSION = "0025"
 """The newest migration; a test holds it equal to the newest file in migrations/versions."""
 
 metadata = MetaData()
@@ -51,6 +51,7 @@ accounts = Table(
     Column("tokens_per_minute", Integer),
     Column("concurrent_jobs", Integer),
     Column("concurrent_streams", Integer),
+    Column("content_log", Integer),  # 1: the content of its requests is logged
 )
 
 keys = Table(
@@ -75,6 +76,7 @@ keys = Table(
     Column("person_id", Word),  # set: it belongs to a person, whose role in the account bounds it
     Column("is_console", Integer),  # 1: it counts what the person does in the console; nobody has its text
     Column("tags", Text),  # of all its requests, with line feeds between them
+    Column("content_log", Integer),  # 1 or 0: whatever its account has
     Index("keys_by_account", "account_id"),
     Index("keys_by_person", "person_id", "account_id", **where("person_id IS NOT NULL")),
 )

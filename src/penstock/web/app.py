@@ -31,7 +31,7 @@ from penstock.web.facades import fal, replicate
 from penstock.web.facades.mcp import routes as mcp_routes
 from penstock.web.facades.openai import images, videos
 from penstock.web.openapi import document, reference_page
-from penstock.web.people import directory, members, sessions, sign_in
+from penstock.web.people import content, directory, members, sessions, sign_in
 from penstock.web.people import keys as person_keys
 from penstock.web.responses import HANDLERS
 from penstock.web.router import Endpoint, ReadParams, Router
@@ -64,6 +64,7 @@ PAGES = (
     own_key,
     members,
     person_keys,
+    content,
     directory,
     sign_in,
     sessions,

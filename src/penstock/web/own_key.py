@@ -28,7 +28,7 @@ async def describe_key(request: Request) -> Response:
         metrics.KEY_CHECKS.count("ok")
         request.scope["state"]["account"] = Actor.ADMIN.value
         unknown = dict.fromkeys(("public_id", "name", "account", "expires_at", "role"))
-        return Json({"object": "key", "kind": "admin", **unknown, "models": [], "endpoints": []})
+        return Json({"object": "key", "kind": "admin", **unknown, "models": [], "endpoints": [], "content_log": False})
     key = await gateway.keyring.check(authorization)
     request.scope["state"]["account"] = key.account_id
     return Json(
@@ -42,5 +42,6 @@ async def describe_key(request: Request) -> Response:
             "models": sorted(key.models),
             "endpoints": sorted(key.scopes),
             "role": key.role,
+            "content_log": key.logs_content and gateway.content_log.is_on,
         }
     )

@@ -217,6 +217,16 @@ PERMISSIONS: Final = (
         ),
     ),
     Permission(
+        "Read and delete the content log",
+        _of(OWNER, ADMIN),
+        (
+            "GET /api/v1/content",
+            "DELETE /api/v1/content",
+            "GET /api/v1/content/{content_id}",
+            "DELETE /api/v1/content/{content_id}",
+        ),
+    ),
+    Permission(
         "Administer the server",
         _of(OPERATOR),
         (

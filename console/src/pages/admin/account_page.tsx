@@ -1,5 +1,5 @@
 /** One account: its limits, budgets and keys. */
-import { Button, Group, TextInput } from "@mantine/core";
+import { Button, Group, Switch, TextInput } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
@@ -69,6 +69,7 @@ function Whole({ account, path }: { account: Account; path: string }) {
                 [WORDS.created, <Ago key="made" time={account.created_at} />],
                 ["Closed", account.closed_at && <Ago key="closed" time={account.closed_at} />],
                 ["Keys in use", String(account.keys)],
+                [WORDS.contentLog, account.content_log ? "on" : "off"],
                 ...LIMIT_NAMES.map(([name, label]): [string, string] => [
                   label,
                   account.limits[name] === null ? "no limit" : formatCount(account.limits[name]),
@@ -87,6 +88,7 @@ function Actions({ account, path }: { account: Account; path: string }) {
   const [changing, { open, close }] = useDisclosure(false);
   const [name, setName] = useState(account.name);
   const [limits, setLimits] = useState(account.limits);
+  const [logged, setLogged] = useState(account.content_log);
   const change = async (body: object) => {
     await call(path, { method: "PATCH", body });
     await client.invalidateQueries({ queryKey: ["admin"] });
@@ -94,6 +96,7 @@ function Actions({ account, path }: { account: Account; path: string }) {
   const begin = () => {
     setName(account.name);
     setLimits(account.limits);
+    setLogged(account.content_log);
     open();
   };
   return (
@@ -132,9 +135,15 @@ function Actions({ account, path }: { account: Account; path: string }) {
         onClose={close}
         deed="Save"
         ready={name.trim() !== ""}
-        onSubmit={() => change({ name, limits })}
+        onSubmit={() => change({ name, limits, content_log: logged })}
       >
         <TextInput label={WORDS.name} required value={name} onChange={(event) => setName(event.currentTarget.value)} />
+        <Switch
+          label={WORDS.contentLog}
+          description="Prompts and answers of its keys are kept, redacted, for its owners and admins"
+          checked={logged}
+          onChange={(event) => setLogged(event.currentTarget.checked)}
+        />
         <LimitsFields limits={limits} onChange={setLimits} />
       </FormModal>
     </>

@@ -17,6 +17,7 @@ const ACTIONS: AuditEntry["action"][] = [
   "account.created",
   "account.renamed",
   "account.limited",
+  "account.logged",
   "account.closed",
   "account.reopened",
   "key.created",
@@ -42,6 +43,8 @@ const ACTIONS: AuditEntry["action"][] = [
   "settings.restored",
   "price.set",
   "price.removed",
+  "content.read",
+  "content.deleted",
 ];
 
 export default function Audit() {

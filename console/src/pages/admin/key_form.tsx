@@ -14,13 +14,23 @@ export interface KeyWish {
   /** Of all its requests. */
   tags: string[];
   limits: Limits;
+  /** Null: as its account has it. */
+  content_log: boolean | null;
 }
 
-export const NEW_KEY: KeyWish = { name: "", models: [], endpoints: [], expiry: "never", tags: [], limits: NO_LIMITS };
+export const NEW_KEY: KeyWish = {
+  name: "",
+  models: [],
+  endpoints: [],
+  expiry: "never",
+  tags: [],
+  limits: NO_LIMITS,
+  content_log: null,
+};
 
 export function wishOf(key: Key): KeyWish {
-  const { name, models, endpoints, tags, limits } = key;
-  return { name, models, endpoints, expiry: "keep", tags, limits };
+  const { name, models, endpoints, tags, limits, content_log } = key;
+  return { name, models, endpoints, expiry: "keep", tags, limits, content_log };
 }
 
 /** As the API takes it. */
@@ -38,6 +48,12 @@ const EXPIRIES = [
   { value: String(30 * DAY), label: "in 30 days" },
   { value: String(90 * DAY), label: "in 90 days" },
   { value: String(365 * DAY), label: "in a year" },
+];
+
+const LOGS = [
+  { value: "null", label: "as its account" },
+  { value: "true", label: "on" },
+  { value: "false", label: "off" },
 ];
 
 const SCOPES = [
@@ -104,6 +120,14 @@ export function KeyFields({ wish, onChange, ends }: Props) {
         clearButtonProps={{ "aria-label": "No tags" }}
         value={wish.tags}
         onChange={(tags) => onChange({ ...wish, tags })}
+      />
+      <Select
+        label={WORDS.contentLog}
+        description="Whether prompts and answers are kept, redacted"
+        data={LOGS}
+        allowDeselect={false}
+        value={String(wish.content_log)}
+        onChange={(value) => onChange({ ...wish, content_log: value === "null" ? null : value === "true" })}
       />
       <LimitsFields limits={wish.limits} onChange={(limits) => onChange({ ...wish, limits })} />
     </>

@@ -58,6 +58,7 @@ function Whole({ of: key, path }: { of: Key; path: string }) {
                 [WORDS.models, key.models.length ? key.models.map((model) => <div key={model}>{model}</div>) : "all"],
                 [WORDS.tags, key.tags.join(", ") || "none"],
                 [WORDS.limits, limitsLine(key.limits) ?? "none"],
+                [WORDS.contentLog, key.logs_content ? "on" : "off"],
               ]}
             />
           </Panel>

@@ -8,6 +8,7 @@ import { decoded } from "../../parts/address_filters";
 import { EmptyState } from "../../parts/empty_state";
 import { ErrorNotice } from "../../parts/error_notice";
 import { FirstSteps } from "../../parts/first_steps/first_steps";
+import { useLoggedNote } from "../../parts/logged_note";
 import { firstOf, isPlayable } from "../../parts/model_order";
 import { Page, PageLoading } from "../../parts/page";
 import { BatchButton, useBatchModels } from "../batch/batch_mode";
@@ -61,12 +62,14 @@ function Bench({ models }: { models: Model[] }) {
     changeDrafts(() => ({ model: model.id, kind: model.kind }));
     if (!named) navigate(`/playground/${encodeURIComponent(model.id)}`, { replace: true });
   }, [model, named, navigate]);
+  const note = useLoggedNote();
   const batch = useBatchModels(models, model);
   if (!model) return null;
   const choose = (id: string) => navigate(`/playground/${encodeURIComponent(id)}`);
   return (
     <Page
       title={WORDS.playground}
+      about={note}
       actions={
         <>
           {!batch.isOn && <ModelPicker models={models} chosen={model} onChoose={choose} />}

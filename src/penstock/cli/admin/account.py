@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,6 +38,14 @@ from penstock.cli.store_access import change_store, load_settings, read_store
 from penstock.domain.accounts import Account, Actor, read_account_name
 from penstock.domain.api_keys import NO_LIMITS
 from penstock.domain.budgets import Period
+
+
+class Switch(StrEnum):
+    """The state of an account's content log."""
+
+    ON = "on"
+    OFF = "off"
+
 
 app = typer.Typer(help="Create, list, limit, close and reopen accounts.", no_args_is_help=True)
 
@@ -160,6 +169,19 @@ def limits(
         return replace(account, limits=wanted, storage_quota=read_quota(storage_quota, account.storage_quota))
 
     _change(name, amend, data, config, as_json=as_json)
+
+
+@app.command("content-log")
+def content_log(
+    name: AccountName,
+    state: Annotated[Switch, typer.Argument(help="on: prompts and answers of its keys are logged.")],
+    *,
+    as_json: AsJson = False,
+    data: DataFolder = None,
+    config: ConfigFile = None,
+) -> None:
+    """Switch the content log of an account on or off. It needs `content_log.retention` in the settings."""
+    _change(name, lambda account: replace(account, content_log=state is Switch.ON), data, config, as_json=as_json)
 
 
 @app.command()

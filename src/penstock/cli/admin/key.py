@@ -1,7 +1,9 @@
 """`penstock key`: create, list, change, rotate and revoke API keys, also while a server runs."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -37,6 +39,16 @@ from penstock.domain.budgets import ACCOUNT_PREFIX, Period
 if TYPE_CHECKING:  # slow to load, and `penstock --help` does not need it
     from penstock.settings.tables import Settings
 
+
+class KeyLog(StrEnum):
+    """The state of a key's content log."""
+
+    ON = "on"
+    OFF = "off"
+    ACCOUNT = "account"
+
+
+_LOGGED: Mapping[KeyLog | None, bool | None] = {KeyLog.ON: True, KeyLog.OFF: False}
 app = typer.Typer(help="Create, list, change, rotate and revoke API keys.", no_args_is_help=True)
 
 PublicId = Annotated[str, typer.Argument(help="The key's id, or the whole key.")]
@@ -50,6 +62,10 @@ Reuses = Annotated[
 Tags = Annotated[
     list[str] | None,
     typer.Option("--tag", metavar="TAG", help="A tag of all its requests, which callers cannot remove; repeatable."),
+]
+ContentLogs = Annotated[
+    KeyLog | None,
+    typer.Option("--content-log", help="on or off: whether prompts and answers are logged; account: as its account."),
 ]
 Expires = Annotated[str | None, typer.Option(metavar="TIME", help="How long it works: 3600 (seconds), 12h or 30d.")]
 
@@ -66,6 +82,7 @@ def create(
     expires: Expires = None,
     reuse: Reuses = None,
     tag: Tags = None,
+    content_log: ContentLogs = None,
     budget: BudgetAmount = None,
     budget_period: BudgetPeriod = Period.TOTAL,
     budget_time_zone: BudgetZone = "UTC",
@@ -96,6 +113,7 @@ def create(
             allowances=read_allowances(budget, budget_period, budget_time_zone),
             reuse="exact" if reuse is Reuse.EXACT else None,
             tags=check_tags(tag),
+            content_log=_LOGGED.get(content_log),
         )
         text, record = _issue(settings, _check_account(account), wish, now)
     _print_issued(text, record, f"Its id is {record['public_id']}, its account {record['account']}.", as_json=as_json)
@@ -176,6 +194,7 @@ def change(
     expires: Expires = None,
     reuse: Reuses = None,
     tag: Tags = None,
+    content_log: ContentLogs = None,
     requests_per_minute: RequestsPerMinute = None,
     tokens_per_minute: TokensPerMinute = None,
     concurrent_jobs: ConcurrentJobs = None,
@@ -197,10 +216,7 @@ def change(
         if expires is not None:
             seconds = None if expires == "never" else _read_time("--expires", expires)
             changes["expires_at"] = None if seconds is None else now + seconds
-        if reuse is not None:
-            changes["reuse"] = "exact" if reuse is Reuse.EXACT else None
-        if tag:
-            changes["tags"] = () if tag == ["none"] else check_tags(tag)
+        changes |= _read_changes(reuse, tag, content_log)
 
         def amend(key: ApiKey) -> ApiKey:
             limits = make_limits(
@@ -216,6 +232,19 @@ def change(
             key = administration.change_key(connection, Actor.CLI, _read_id(public_id), amend, now)
             [record] = describe_keys(connection, [key], now)
     print_json(record) if as_json else print_record(record)
+
+
+def _read_changes(reuse: Reuse | None, tags: list[str] | None, content_log: KeyLog | None) -> dict[str, Any]:
+    """Return the changes of what happens with a key's requests. Omitted options change nothing."""
+    changes: dict[str, Any] = {}
+    if reuse is not None:
+        changes["reuse"] = "exact" if reuse is Reuse.EXACT else None
+    if tags:
+        changes["tags"] = () if tags == ["none"] else check_tags(tags)
+    if content_log is not None:
+        logged = _LOGGED.get(content_log)
+        changes["content_log"] = None if logged is None else int(logged)
+    return changes
 
 
 @app.command()

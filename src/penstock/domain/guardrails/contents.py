@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import msgspec
 
-from penstock.domain.chat import Ask, Dialect
+from penstock.domain.chat import Ask, AudioUpload, Dialect
 from penstock.domain.files import StoredFile
 from penstock.domain.guardrails.inquiry import Content, InspectedText, Media
 
@@ -80,13 +80,12 @@ def read_chat(ask: Ask) -> Content:
     collector, fields = _Collector(), ask.fields
     for name in (*FIRST, *CONVERSATION):
         if name in fields:
-            collector.walk(_decode(fields[name]), name, ValueForm.PARTS)
+            collector.walk(decode_field(fields[name]), name, ValueForm.PARTS)
     for name, raw in fields.items():
         if name not in WITHOUT_TEXT and name not in FIRST and name not in CONVERSATION:
-            collector.walk(_decode(raw), name, ValueForm.SCHEMA)
+            collector.walk(decode_field(raw), name, ValueForm.SCHEMA)
     if ask.upload is not None:
-        facts = {"kind": "audio", "content_type": ask.upload.content_type[:MAX_TYPE_CHARACTERS]}
-        collector.media.append(facts | _digest(ask.upload.data))
+        collector.media.append(digest_upload(ask.upload))
     if ask.dialect is Dialect.EMBEDDINGS and not collector.texts:
         collector.media.append({"kind": "tokens"})  # numbers instead of texts
     return Content(collector.texts, collector.media)
@@ -108,6 +107,26 @@ def read_params(
         collector.media.append({**facts, "sha256": file.sha256, "bytes": file.bytes})
     collector.media.extend({"kind": "file", "param": path} for path in pending if path not in files)
     return Content(collector.texts, collector.media)
+
+
+def read_value(value: Any, role: str) -> Content:
+    """Return the texts and media of a message or of a part, in any nesting."""
+    collector = _Collector()
+    collector.walk(value, role, ValueForm.PARTS)
+    return Content(collector.texts, collector.media)
+
+
+def read_schema(value: Any, role: str) -> Content:
+    """Return the texts and media of a field beside the conversation, such as `tools`."""
+    collector = _Collector()
+    collector.walk(value, role, ValueForm.SCHEMA)
+    return Content(collector.texts, collector.media)
+
+
+def digest_upload(upload: AudioUpload) -> Media:
+    """Return the facts of a sound that a caller sent."""
+    facts = {"kind": "audio", "content_type": upload.content_type[:MAX_TYPE_CHARACTERS]}
+    return facts | _digest(upload.data)
 
 
 class _Collector:
@@ -152,7 +171,7 @@ class _Collector:
                 self.media.append(facts)
                 left.extend((text, role, form) for text in _texts_beside(value))
             elif form is ValueForm.PARTS and name in ARGUMENTS:
-                left.append((_decode_arguments(value), role, ValueForm.PLAIN))
+                left.append((decode_arguments(value), role, ValueForm.PLAIN))
             else:
                 left.append((value, role, form))
         return left
@@ -166,7 +185,7 @@ def _as_object(value: Any) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
 
 
-def _decode(raw: msgspec.Raw) -> Any:
+def decode_field(raw: msgspec.Raw) -> Any:
     """Return a field's value. A vendor may read what our parser does not, such as `1e999` or more brackets."""
     try:
         return msgspec.json.decode(raw)
@@ -179,9 +198,9 @@ def _decode(raw: msgspec.Raw) -> Any:
         return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
-def _decode_arguments(value: Any) -> Any:
+def decode_arguments(value: Any) -> Any:
     """Return the value of arguments in JSON, or their text if they are none."""
-    return _decode(msgspec.Raw(value.encode("utf-8", "replace"))) if isinstance(value, str) else value
+    return decode_field(msgspec.Raw(value.encode("utf-8", "replace"))) if isinstance(value, str) else value
 
 
 def _read_media(name: str, value: Any, part: Mapping[str, Any]) -> Media | None:

@@ -51,7 +51,14 @@ async def create_account(request: Request) -> Response:
 
     def create(connection: Connection, actor: str) -> dict[str, Any]:
         made = administration.create_account(
-            connection, actor, body.name, admin.now, limits_of(body.limits), body.allowances, body.storage_quota
+            connection,
+            actor,
+            body.name,
+            admin.now,
+            limits_of(body.limits),
+            body.allowances,
+            body.storage_quota,
+            content_log=body.content_log,
         )
         return describe_accounts(connection, [made], admin.now)[0]
 
@@ -104,6 +111,8 @@ async def change_account(account_id: AccountId, request: Request) -> Response:
         )
         if "storage_quota" in given:
             changed = replace(changed, storage_quota=wanted.storage_quota)
+        if wanted.content_log is not None:
+            changed = replace(changed, content_log=wanted.content_log)
         if wanted.closed is None:
             return changed
         return administration.close(changed, admin.now) if wanted.closed else replace(changed, closed_at=None)

@@ -78,6 +78,8 @@ AccountName = Annotated[Text, AfterValidator(with_message(read_account_name))]
 Limit = Annotated[Integer, Field(ge=1, le=MAX_LIMIT)]
 Quota = Annotated[Integer, Field(ge=0, le=MAX_QUOTA)]
 Models = Annotated[list[Text], Field(max_length=1000)]
+LogWish = Boolean | None
+LOG_WISH = "true: prompts and answers of its requests are logged; false: they are not; null: as its account has it"
 
 
 class LimitsBody(Params):
@@ -148,6 +150,7 @@ class AccountBody(Budgeted):
     storage_quota: Quota | None = Field(
         default=None, description="bytes of files and assets it may keep; default: as the settings say"
     )
+    content_log: Boolean = Field(default=False, description="true: prompts and answers of its keys are logged")
 
 
 class AccountPatch(Params):
@@ -161,6 +164,7 @@ class AccountPatch(Params):
         default=None, description="bytes of files and assets it may keep; null: as the settings say"
     )
     closed: Boolean | None = Field(default=None, description="true: its keys are refused; false: they work again")
+    content_log: Boolean | None = Field(default=None, description="true: prompts and answers of its keys are logged")
 
     nested: ClassVar = {"limits": LimitsBody}
 
@@ -219,6 +223,11 @@ class KeyBody(NewKey):
     )
 
     account: Text = Field(min_length=1, max_length=200, description="the account's id or name")
+    content_log: LogWish = Field(default=None, description=LOG_WISH)
+
+    def wish(self, now: float) -> KeyWish:
+        """Return the requested key."""
+        return replace(super().wish(now), content_log=self.content_log)
 
 
 class KeyPatch(KeyFields):
@@ -226,6 +235,7 @@ class KeyPatch(KeyFields):
 
     model_config = example(models=["vendorb_video_31"], limits={"concurrent_jobs": 2})
 
+    content_log: LogWish = Field(default=None, description=LOG_WISH)
     limits: LimitsBody | None = Field(default=None, description="the limits to change; null removes one")
 
     nested: ClassVar = {"limits": LimitsBody}
@@ -245,6 +255,8 @@ class KeyPatch(KeyFields):
             changes["reuse"] = self.reuse
         if "tags" in given:
             changes["tags"] = tuple(dict.fromkeys(self.tags or ()))
+        if "content_log" in given:
+            changes["content_log"] = None if self.content_log is None else int(self.content_log)
         return replace(key, **changes, limits=change_limits(key.limits, given.get("limits", {})))
 
 

@@ -31,6 +31,7 @@ class AccountRecord(Shape):
     tag_budgets: list[BudgetShape] = Field(description="those of its tags, by tag and period")
     keys: int = Field(description="how many of its keys are neither revoked nor expired")
     storage: StorageShape = Field(description="`quota` is null if that of the settings applies")
+    content_log: bool = Field(description="true: prompts and answers of its keys are logged, if the settings allow it")
 
 
 class KeyRecord(Shape):
@@ -51,6 +52,8 @@ class KeyRecord(Shape):
     replaced_by: str | None
     reuse: Literal["exact"] | None = Field(description="exact: its generations reuse kept results by default")
     tags: list[str] = Field(description="tags of all its requests, which callers cannot remove")
+    content_log: bool | None = Field(description="whether its prompts and answers are logged; null: as its account")
+    logs_content: bool = Field(description="true: they are logged, by the key or its account, if the settings allow it")
     person_id: str | None = Field(description="the person it belongs to; null for a service key")
     limits: LimitsShape
     budgets: list[BudgetShape] = Field(description="its own; its account may have others")

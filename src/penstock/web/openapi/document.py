@@ -102,6 +102,7 @@ def _response_shapes() -> dict[str, Any]:
     """Return the schemas of answers by name. They are imported here because building them slows down the start."""
     from penstock.web.openapi import (  # noqa: PLC0415
         admin_schemas,
+        content_schemas,
         openai_schemas,
         people_schemas,
         schemas,
@@ -109,7 +110,8 @@ def _response_shapes() -> dict[str, Any]:
         verification_schemas,
     )
 
-    modules = (schemas, admin_schemas, openai_schemas, people_schemas, usage_schemas, verification_schemas)
+    of_accounts = (admin_schemas, content_schemas, people_schemas, usage_schemas)
+    modules = (schemas, *of_accounts, openai_schemas, verification_schemas)
     every = {name: kind for module in modules for name, kind in vars(module).items()}.values()
     kinds = [kind for kind in every if isinstance(kind, type) and issubclass(kind, schemas.Shape)]
     _, found = models_json_schema([(kind, "serialization") for kind in kinds], ref_template=REFERENCE)

@@ -289,6 +289,7 @@ class OwnKey(Shape):
     models: list[str]
     endpoints: list[Scope]
     role: PersonRole | None = Field(description="the role of the key's person in the account; null: it is no person's")
+    content_log: bool = Field(description="true: prompts and answers of its requests are logged")
 
 
 class ModelRecord(Shape):

@@ -38,7 +38,8 @@ def page(
 
 def _columns(account: Account) -> dict[str, Any]:
     limits = {name: getattr(account.limits, name) for name in LIMITS}
-    return {"name": account.name, "closed_at": account.closed_at, **limits}
+    is_logged = 1 if account.content_log else None
+    return {"name": account.name, "closed_at": account.closed_at, "content_log": is_logged, **limits}
 
 
 def _read(connection: Connection, where: ColumnElement[bool], now: float, limit: int | None) -> list[Account]:
@@ -58,4 +59,4 @@ def _read(connection: Connection, where: ColumnElement[bool], now: float, limit:
 
 def _account(fields: dict[Any, Any]) -> Account:
     limits = Limits(**{name: fields.pop(name) for name in LIMITS})
-    return Account(**fields, limits=limits)
+    return Account(**{**fields, "content_log": fields["content_log"] == 1}, limits=limits)

@@ -102,6 +102,7 @@ def _columns(key: ApiKey) -> dict[str, Any]:
         "person_id": key.person_id,
         "is_console": key.is_console,
         "tags": "\n".join(key.tags) or None,
+        "content_log": key.content_log,
     }
 
 
@@ -124,7 +125,7 @@ def _key(rows: Sequence[tuple[Any, ...]]) -> ApiKey:
 
 
 _OF_KEY = tuple(column.name for column in keys.columns)
-_OF_ACCOUNT = (*LIMITS, "closed_at")
+_OF_ACCOUNT = (*LIMITS, "closed_at", "content_log")
 _NAMES = (*_OF_KEY, "account", *(f"account_{name}" for name in _OF_ACCOUNT), "storage_quota", "role")
 """The columns of a key. Those of a budget follow."""
 _COLUMNS = [

@@ -1,0 +1,1 @@
+"""The content log: prompts and answers of accounts that have them logged, redacted and sealed."""
