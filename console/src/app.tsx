@@ -5,7 +5,7 @@ import { PAGE_CODE } from "./page_code";
 import { PAGES } from "./pages";
 import { EmptyState } from "./parts/empty_state";
 import { PageLoading } from "./parts/page";
-import { useSession } from "./session";
+import { isOpen, useSession } from "./session";
 import { ErrorBoundary } from "./shell/error_boundary";
 import { NoRole } from "./shell/no_role";
 import { Shell } from "./shell/shell";
@@ -24,9 +24,9 @@ export function App() {
       <Boundary>
         <Suspense fallback={<PageLoading />}>
           <Switch>
-            {PAGES.map(({ path, role, Component }) => (
+            {PAGES.map(({ path, role, Component, ...page }) => (
               <Route key={path} path={`${path}/*?`}>
-                {session[role] ? <Component /> : <SignIn asked={role} />}
+                {isOpen(session, { role, ...page }) ? <Component /> : <SignIn asked={role} />}
               </Route>
             ))}
             <Route path="/compare">{session.account ? <Compare /> : <SignIn asked="account" />}</Route>

@@ -82,6 +82,11 @@ export function subscribe(listener: () => void): () => void {
   return () => listeners.delete(listener);
 }
 
+/** Whether a page can be shown: with its kind of key, or if it is about a person who has no account. */
+export function isOpen(session: Session, page: { role: Role; needs?: string; isForPeople?: boolean }): boolean {
+  return session[page.role] !== null || (session.person !== null && page.isForPeople === true && !page.needs);
+}
+
 export function useSession(): Session {
   return useSyncExternalStore(subscribe, getSession);
 }

@@ -315,7 +315,7 @@ class Gateway:
     @property
     def session_policy(self) -> SessionPolicy:
         """Return the limits of sessions in the settings."""
-        return _make_session_policy(self.settings)
+        return self.settings.session_policy
 
     def forget_access(self) -> None:
         """Look up keys, roles and sessions again, as something was changed here."""
@@ -659,13 +659,6 @@ def _make_chat_policy(settings: Settings) -> ChatPolicy:
 
 def _make_keep_policy(settings: Settings) -> KeepPolicy:
     return KeepPolicy(settings.chat.response_retention, settings.chat.response_quota_mb << 20)
-
-
-def _make_session_policy(settings: Settings) -> SessionPolicy:
-    limits, names = settings.sessions, frozenset(settings.sign_in)
-    return SessionPolicy(
-        idle_seconds=limits.idle, max_seconds=limits.max_age, max_per_person=limits.max_per_person, providers=names
-    )
 
 
 def _make_providers(settings: Settings) -> list[ProviderOptions]:

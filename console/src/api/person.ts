@@ -41,8 +41,9 @@ interface Needing {
 /** Return a test of pages: whether they are in the menu of this key. */
 export function useMenuOf(): (page: Needing) => boolean {
   const person = usePerson().data;
+  const isSignedIn = useSession().person !== null;
   return (page) => {
-    if (!person) return !page.isForPeople;
+    if (!person) return !page.isForPeople || (isSignedIn && !page.needs);
     return !page.needs || person.endpoints.includes(page.needs);
   };
 }

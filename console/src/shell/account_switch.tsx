@@ -10,6 +10,10 @@ export function AccountSwitch({ session }: { session: Session }) {
   const title = [role, person.operator ? "operator" : null].filter(Boolean).join(", ");
   return (
     <div className="signed-in">
+      <div className="whose" title={person.email}>
+        {person.name || person.email}
+      </div>
+      <div className="whose">{title || "no role"}</div>
       {person.accounts.length > 1 && (
         <NativeSelect
           size="xs"
@@ -19,10 +23,6 @@ export function AccountSwitch({ session }: { session: Session }) {
           onChange={(event) => enter(person, event.currentTarget.value)}
         />
       )}
-      <div className="whose" title={person.email}>
-        {person.name || person.email}
-      </div>
-      <div className="whose">{title || "no role"}</div>
     </div>
   );
 }

@@ -7,7 +7,7 @@ import { useAccountFeed } from "../api/live";
 import { useMenuOf } from "../api/person";
 import { leave } from "../api/sign_in";
 import { PAGES, type PageEntry } from "../pages";
-import { publicPart, useSession } from "../session";
+import { isOpen, publicPart, useSession } from "../session";
 import { AccountSwitch } from "./account_switch";
 import { Icon, type IconName } from "./icons";
 import { Mark } from "./mark";
@@ -82,7 +82,7 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
   const [, navigate] = useLocation();
   const goAway = () => void leave().finally(() => navigate("/"));
   const mayOpen = useMenuOf();
-  const ours = PAGES.filter((page) => page.role === "account" && session.account && mayOpen(page));
+  const ours = PAGES.filter((page) => page.role === "account" && isOpen(session, page) && mayOpen(page));
   const administration = PAGES.filter((page) => page.role === "admin" && session.admin);
   return (
     <>
@@ -90,6 +90,7 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
         <Mark />
         Penstock
       </Link>
+      <AccountSwitch session={session} />
       <nav aria-label="Pages">
         {ours.length > 0 && <Links pages={ours} location={location} />}
         {administration.length > 0 && (
@@ -112,7 +113,6 @@ function Rail({ location, onHelp }: { location: string; onHelp: () => void }) {
             <Icon name="help" size={16} />
           </button>
         </div>
-        <AccountSwitch session={session} />
         {!session.admin && !session.person && <OtherKey to="/admin/keys" label="Sign in as admin" icon="keys" />}
         {!session.account && !session.person && (
           <OtherKey to="/playground" label="Use an account's key" icon="accounts" />

@@ -1,6 +1,6 @@
 """Accounts, keys and the audit log as administrators see them, over HTTP and on the command line."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -9,6 +9,7 @@ from penstock.domain.api_keys import ApiKey
 from penstock.domain.budgets import Standing
 from penstock.domain.ids import timestamp
 from penstock.domain.people.roles import Membership, Person
+from penstock.domain.people.sign_in import Session
 
 
 def describe_account(
@@ -88,6 +89,22 @@ def describe_membership(membership: Membership) -> dict[str, Any]:
         "role": membership.role,
         "source": membership.source,
         "since": timestamp(membership.created_at),
+    }
+
+
+def describe_session(session: Session, titles: Mapping[str, str], current: str | None = None) -> dict[str, Any]:
+    """Return a session. `titles` are those of the providers, and `current` is the session that asks."""
+    return {
+        "object": "session",
+        "id": session.id,
+        "provider": session.provider,
+        "title": titles.get(session.provider, session.provider),
+        "browser": session.browser,
+        "address": session.address,
+        "created_at": timestamp(session.created_at),
+        "seen_at": timestamp(session.seen_at),
+        "expires_at": timestamp(session.expires_at),
+        "current": session.id == current,
     }
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationInfo, field_validator
 
 from penstock.domain.people.roles import LOCAL, PersonRole
-from penstock.domain.people.sign_in import OPERATOR_ROLE, SignInRule, check_secure_url
+from penstock.domain.people.sign_in import OPERATOR_ROLE, SessionPolicy, SignInRule, check_secure_url
 from penstock.settings.problems import reject
 from penstock.settings.table import Table
 from penstock.settings.values import DAY, HOUR, Duration, split
@@ -135,6 +135,15 @@ class Sessions(Table):
         default="accepted",
         description="hidden: the console offers no sign-in by key if there is a provider; keys themselves keep working",
     )
+
+    def policy(self, providers: frozenset[str]) -> SessionPolicy:
+        """Return the limits as the gateway uses them."""
+        return SessionPolicy(
+            idle_seconds=self.idle,
+            max_seconds=self.max_age,
+            max_per_person=self.max_per_person,
+            providers=providers,
+        )
 
 
 ProviderName = Annotated[str, AfterValidator(_check_provider_name)]

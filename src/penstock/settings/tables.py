@@ -23,6 +23,7 @@ from pydantic import (
     field_validator,
 )
 
+from penstock.domain.people.sign_in import SessionPolicy
 from penstock.settings.content_log import ContentLogTable
 from penstock.settings.guardrails import GuardrailTable
 from penstock.settings.live_limits import LIVE_LIMITS, find_written, split_limit, with_limits
@@ -483,6 +484,11 @@ class Settings(Table):
         except ValidationError as error:
             problems = explain(error, "", source, Settings).problems
         raise SettingsError(problems)  # outside `except`: Pydantic's error holds the values
+
+    @property
+    def session_policy(self) -> SessionPolicy:
+        """Return the limits of people's sessions."""
+        return self.sessions.policy(frozenset(self.sign_in))
 
     @property
     def storage_quota(self) -> int | None:

@@ -62,3 +62,12 @@ def test_keys_of_people_keep_within_the_limits(shell: Shell):
 )
 def test_wrong_words_are_refused(shell: Shell, command: str, code: int, message: str):
     assert message in shell(command, code).stderr
+
+
+def test_sessions_are_listed_and_ended_on_the_command_line(shell: Shell):
+    shell("people add ada@example.org --account mill")
+    assert "is not signed in" in shell("people sessions ada@example.org").stdout
+    assert shell.json("people sessions ada@example.org") == []
+    assert shell.json("people sign-out ada@example.org") == {"ended": 0}
+    assert shell.json("people unlink ada@example.org")["email"] == "ada@example.org"
+    assert shell("people sessions nobody@example.org", code=1).exit_code == 1

@@ -219,6 +219,53 @@ def limits(
     print_result(record, text, as_json=as_json)
 
 
+@app.command()
+def sessions(
+    person: PersonText, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None
+) -> None:
+    """List the sessions of a person in the console, newest first."""
+    from penstock.accounts import people
+    from penstock.accounts.records import describe_session
+    from penstock.store.queries.accounts import session_rows
+
+    settings, now = load_settings(data, config), time.time()
+    with expected_errors(), read_store(settings) as connection:
+        found = people.get_person(connection, person)
+        policy = settings.session_policy
+        records = [describe_session(each, {}) for each in session_rows.of_person(connection, found.id, policy, now)]
+    if as_json:
+        print_json(records)
+    elif not records:
+        typer.echo(f"{found.email} is not signed in.")
+    else:
+        names = ("id", "provider", "created_at", "seen_at", "address", "browser")
+        print_table(names, [tuple(record[name] for name in names) for record in records])
+
+
+@app.command("sign-out")
+def sign_out(
+    person: PersonText, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None
+) -> None:
+    """End all sessions of a person in the console. Servers follow within a second; roles and keys stay."""
+    from penstock.accounts import people
+
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        found = people.get_person(connection, person)
+        ended = people.end_sessions(connection, Actor.CLI, found.id, time.time())
+    print_result({"ended": ended}, f"{found.email} is signed out ({ended} sessions).", as_json=as_json)
+
+
+@app.command()
+def unlink(person: PersonText, *, as_json: AsJson = False, data: DataFolder = None, config: ConfigFile = None) -> None:
+    """Forget by which provider's account a person signs in. The next sign-in finds the person by address."""
+    from penstock.accounts import people
+
+    with expected_errors(), change_store(load_settings(data, config)) as connection:
+        found = people.unlink(connection, Actor.CLI, person, time.time())
+        record = _read(connection, found.id)
+    print_result(record, f"{found.email} is linked to no provider, and signed out.", as_json=as_json)
+
+
 def _read(connection: "Connection", text: str) -> dict[str, Any]:
     from penstock.accounts import people
     from penstock.accounts.records import describe_person

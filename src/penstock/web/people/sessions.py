@@ -7,8 +7,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from penstock.accounts import people
-from penstock.accounts.records import describe_membership
-from penstock.domain.ids import timestamp
+from penstock.accounts.records import describe_membership, describe_session
 from penstock.domain.people.sign_in import Session, SignedIn
 from penstock.domain.people.sign_in_errors import CsrfHeaderMissing, SessionEnded, SessionNotFound
 from penstock.errors import InvalidRequest, OriginNotAllowed, PersonNotFound, RoleNotAllowed, ScopeNotAllowed
@@ -150,7 +149,7 @@ async def _list(gateway: Gateway, person_id: str, current: str | None) -> Respon
         return session_rows.of_person(connection, person_id, gateway.session_policy, gateway.clock())
 
     titles, found = gateway.sign_in.titles, await gateway.database.read(read)
-    data = [_describe(session, titles.get(session.provider, ""), current) for session in found]
+    data = [describe_session(session, titles, current) for session in found]
     return Json({"object": "list", "data": data})
 
 
@@ -166,26 +165,11 @@ async def _end_one(gateway: Gateway, actor: str, person_id: str, session_id: str
     return Response(status_code=204)
 
 
-def _describe(session: Session, title: str, current: str | None) -> dict[str, Any]:
-    return {
-        "object": "session",
-        "id": session.id,
-        "provider": session.provider,
-        "title": title or session.provider,
-        "browser": session.browser,
-        "address": session.address,
-        "created_at": timestamp(session.created_at),
-        "seen_at": timestamp(session.seen_at),
-        "expires_at": timestamp(session.expires_at),
-        "current": session.id == current,
-    }
-
-
 def _describe_own(gateway: Gateway, signed_in: SignedIn) -> dict[str, Any]:
     session, person = signed_in.session, signed_in.person
     chosen = signed_in.choose(None)
     return {
-        **_describe(session, gateway.sign_in.titles.get(session.provider, ""), session.id),
+        **describe_session(session, gateway.sign_in.titles, session.id),
         "person_id": person.id,
         "email": person.email,
         "name": person.name,

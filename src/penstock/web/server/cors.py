@@ -1,4 +1,4 @@
-"""CORS: pages of any origin may call. They need a key like everyone, and no cookie is ever read."""
+"""CORS: pages of any origin may call with a key. None may use a session's cookie: credentials are never allowed."""
 
 from collections.abc import Awaitable
 
