@@ -94,7 +94,7 @@ function KeyFilter({ value, onChange }: { value: string | null; onChange: (value
   const known = keys.data?.map((key) => ({ value: key.public_id, label: key.name || key.public_id })) ?? [];
   return (
     <Select
-      aria-label={WORDS.key}
+      label={WORDS.key}
       placeholder="All keys"
       data={known}
       searchable
