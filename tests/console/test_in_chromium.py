@@ -47,6 +47,14 @@ PAGES = {
     "ledger": "/admin/ledger",
     "all usage": "/admin/usage",
     "vendors": "/admin/vendors",
+    "new vendor": "/admin/vendors/new",
+    "vendor form": "/admin/vendors/new/openai_compatible",
+    "one vendor": "/admin/vendors/double",
+    "added vendor": "/admin/vendors/{vendor}",
+    "model routes": "/admin/routes",
+    "prices": "/admin/prices",
+    "settings history": "/admin/settings",
+    "one version": "/admin/settings/{version}",
     "audit": "/admin/audit",
     "nowhere": "/nowhere",
 }
@@ -76,6 +84,11 @@ def things(theatre: Theatre) -> dict[str, str]:
     theatre.call("POST", "/llm/chat/completions", question)
     for job in ("film", "failed", "model"):
         theatre.finish(found[job])
+    table = {"type": "openai_compatible", "base_url": theatre.double.url, "api_key": theatre.double.key}
+    models = {"near-echo": {"kind": "chat", "vendor": "near", "model": "echo"}}
+    change = {"base_version": 0, "vendors": {"near": table}, "models": models, "note": "A server of our own"}
+    made = theatre.call("PATCH", "/admin/v1/settings", change)
+    found |= {"vendor": "near", "version": str(made["version"])}
     return found
 
 
