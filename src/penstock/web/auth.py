@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
@@ -29,7 +29,7 @@ from penstock.errors import (
 from penstock.gateway import Gateway
 from penstock.jobs.records import RecordBuilder
 from penstock.store.database import Connection
-from penstock.store.queries.accounts import key_rows
+from penstock.store.queries.accounts import key_rows, people_rows
 from penstock.web.credentials import ACCOUNT_HEADER, SESSION, find_credential, read_cookie, refuse_other_sites
 from penstock.web.permissions import SERVICE, Party, require
 from penstock.web.responses import problems
@@ -163,9 +163,16 @@ class Somebody:
 
     async def do(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store. It applies here at once, on other servers within a second."""
-        done = await self.gateway.database.write(verb, *args, **kwargs)
+        done = await self.gateway.database.write(self._change, partial(verb, *args, **kwargs))
         self.gateway.forget_access()
         return done
+
+    def _change(self, connection: Connection, verb: Callable[[Connection], T]) -> T:
+        """Run a change if the person still has the role. It was read up to a second ago."""
+        membership = people_rows.get_membership(connection, self.person_id, self.account_id)
+        if membership is None or membership.role is not self.role:
+            raise RoleNotAllowed("Your role in this account has just changed.", suggestion="Reload, then try again.")
+        return verb(connection)
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a read in the store."""

@@ -1,13 +1,16 @@
 """People, their roles and their own keys, over HTTP."""
 
 import asyncio
+from typing import Any
 
 from admin_steps import until_answered
 from conftest import client_of
 from people_steps import ADMIN_KEY, WITH_ADMIN, be, enroll
 from steps import refused
 
+from penstock.accounts import people
 from penstock.domain.people.roles import PersonRole
+from penstock.store.queries.accounts.account_rows import find as find_account
 
 PEOPLE, KEYS, POLICY = "/api/v1/people", "/api/v1/keys", "/api/v1/account/key-policy"
 
@@ -120,6 +123,28 @@ async def test_who_leaves_loses_every_key_at_once_also_on_other_servers(start):
     await until_answered(other, elsewhere, 200)
     assert (await ada.post(PEOPLE, json={"email": "bob@example.org", "role": "member"})).status_code == 201
     await until_answered(first, key, 401, "revoked_api_key")  # a key that has ended stays so
+
+
+async def test_a_change_of_a_role_counts_before_other_servers_know_it(start):
+    first, other = await start(WITH_ADMIN), await start(WITH_ADMIN)
+    ada = await be(first, "ada@example.org", PersonRole.ADMIN)
+    eve = await be(first, "eve@example.org", PersonRole.VIEWER)
+
+    def end_rights(connection: Any) -> None:
+        place = find_account(connection, "mill", 0.0)
+        person, _ = people.get_member(connection, place.id, "ada@example.org")
+        people.set_role(connection, "cli", person, place, PersonRole.MEMBER, 0.0)
+        people.set_operator(connection, "cli", "eve@example.org", 0.0, is_operator=False)
+
+    async with client_of(first.url, ADMIN_KEY) as admin:
+        await admin.patch("/admin/v1/people/eve@example.org", json={"operator": True})
+        assert (await ada.get("/api/v1/account/keys")).status_code == 200
+        assert (await eve.get("/admin/v1/accounts")).status_code == 200
+        await other.gateway.database.write(end_rights)
+        refused(await ada.post("/api/v1/account/keys", json={"name": "outlives"}), 403, "role_not_allowed")
+        assert (await eve.post("/admin/v1/accounts", json={"name": "weaver"})).status_code == 403
+        names = [each["name"] for each in (await admin.get("/admin/v1/keys", params={"limit": 100})).json()["data"]]
+    assert "outlives" not in names
 
 
 async def test_an_operator_keeps_the_directory(start):
