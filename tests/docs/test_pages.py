@@ -253,6 +253,7 @@ async def test_every_endpoint_parameter_and_field_is_explained(server):
                 "provenance.md",
                 "people.md",
                 "run-time-settings.md",
+                "sign-in.md",
             ),
         )
     )
