@@ -254,6 +254,7 @@ async def test_every_endpoint_parameter_and_field_is_explained(server):
                 "people.md",
                 "run-time-settings.md",
                 "content-log.md",
+                "sign-in.md",
             ),
         )
     )

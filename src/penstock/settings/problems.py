@@ -146,7 +146,8 @@ def _fields_beside(form: type[BaseModel] | None, names: Sequence[str]) -> Mappin
     """Return the fields of the table that holds the last of the names."""
     for name in names[:-1]:
         info = form.model_fields.get(name) if form else None
-        form = next(_classes_in(info.annotation), None) if info else None
+        if info is not None:  # else it is the name of a table, such as that of a sign-in provider
+            form = next(_classes_in(info.annotation), None)
     return {info.alias or name: info for name, info in form.model_fields.items()} if form else {}
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from penstock.settings.problems import Problem
+from penstock.settings.sign_in import Sessions
 from penstock.settings.tables import (
     VARIABLES,
     AssetDownloads,
@@ -44,6 +45,7 @@ SECTIONS = {
     "provenance": Provenance,
     "facades": Facades,
     "sealing": Sealing,
+    "sessions": Sessions,
 }
 
 
