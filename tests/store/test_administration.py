@@ -266,8 +266,8 @@ def test_a_new_time_zone_counts_what_was_spent_anew(connection: Connection):
     store = connection
     made = administration.create_account(store, Actor.CLI, "mill", 1_800_000_000.0)
     store.execute(
-        text("INSERT INTO ledger VALUES ('job_1', 'settle', :account, 'k', 'k', 7, 0, 1800000000.0, 1800000000.0, '')"),
-        {"account": made.id},
+        text("INSERT INTO ledger VALUES ('job_1', 'settle', :account, 'k', 'k', 7, 0, :at, :at, '', NULL)"),
+        {"account": made.id, "at": 1_800_000_000.0},
     )
     for zone in ("UTC", "Asia/Tokyo", "America/Los_Angeles"):
         allowance = Allowance(period=Period.MONTH, cap=100, time_zone=zone)

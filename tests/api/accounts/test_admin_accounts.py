@@ -18,6 +18,7 @@ async def test_an_account_is_made_without_a_key_and_found_by_id_and_name(start):
         "closed_at": None,
         "limits": NO_LIMITS,
         "budgets": [],
+        "tag_budgets": [],
         "keys": 0,
         "storage": {"bytes": 0, "quota": None},
     }

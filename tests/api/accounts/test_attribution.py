@@ -278,6 +278,7 @@ async def test_a_tag_budget_bounds_chat_and_jobs_of_all_keys(chat: Chat):
     response = await admin.delete(f"/admin/v1{path}", params={"tag": "red", "period": "month"})
     assert response.status_code == 204
     response = await admin.delete(f"/admin/v1{path}", params={"tag": "red", "period": "month"})
+    assert refused(await admin.delete(f"/admin/v1{path}", params={"tag": "red"}), 400, "invalid_params")
     assert "tag `red` of the account `default`" in refused(response, 404, "budget_not_found")["message"]
     actions = (await admin.get("/admin/v1/audit")).json()["data"][:2]
     assert [(each["action"], each["detail"]["tag"]) for each in actions] == [

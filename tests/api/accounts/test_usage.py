@@ -234,7 +234,7 @@ async def test_what_cannot_be_asked(server: Server):
     for name in ("account", "limit"):
         error = refused(await server.client.get("/api/v1/usage", params={name: "x"}), 400, "unknown_param")
         assert error["param"] == name
-        assert "Known: by, format, from, key, kind, model, to, vendor" in error["message"]
+        assert "Known: by, end_user, format, from, key, kind, model, session, tag, to, top, vendor" in error["message"]
 
 
 async def test_more_lines_than_anyone_reads_are_refused(server: Server):

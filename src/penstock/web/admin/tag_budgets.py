@@ -21,8 +21,8 @@ from penstock.web.responses import Json, success
 router = APIRouter(tags=["Administration: accounts"])
 
 PATH = "/admin/v1/accounts/{account_id}/tag-budgets"
-Tag = Annotated[str, Query(max_length=4 * MAX_TAG_CHARACTERS, description="the tag")]
-OfPeriod = Annotated[Period, Query(description="the period of the budget")]
+Tag = Annotated[str | None, Query(max_length=4 * MAX_TAG_CHARACTERS, description="the tag; required")]
+OfPeriod = Annotated[Period | None, Query(description="the period of the budget; required")]
 
 
 @router.get(PATH, responses={200: success("All of them.", "TagBudgetList"), **administered(AccountNotFound)})
@@ -62,9 +62,13 @@ async def set_tag_budget(account_id: AccountId, request: Request) -> Response:
     response_class=Response,
     responses={204: {"description": "Removed."}, **administered(InvalidRequest, AccountNotFound, BudgetNotFound)},
 )
-async def remove_tag_budget(account_id: AccountId, request: Request, *, tag: Tag, period: OfPeriod) -> Response:
+async def remove_tag_budget(
+    account_id: AccountId, request: Request, *, tag: Tag = None, period: OfPeriod = None
+) -> Response:
     """Remove a tag's budget for a period."""
     admin = await admit_administrator(request)
+    if tag is None or period is None:  # asked for only here, as the key is checked first
+        raise InvalidRequest("Send `tag` and `period`.", param="tag" if tag is None else "period")
     try:
         name = read_tag(tag)
     except ValueError as error:

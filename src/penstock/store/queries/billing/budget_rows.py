@@ -57,6 +57,8 @@ def tag_standings(connection: Connection, account_id: str, at: float) -> list[St
 
 def tag_standings_of(connection: Connection, account_ids: Sequence[str], at: float) -> dict[str, list[Standing]]:
     """Return the state of the budgets of accounts' tags, by account."""
+    if not account_ids:
+        return {}
     owner, bounds = budgets.c.owner, map(bound_tag_owners, account_ids)
     which = or_(*(and_(owner > low, owner < high) for low, high in bounds))
     owners = list(connection.execute(select(owner).where(which).distinct().order_by(owner)).scalars())
