@@ -76,6 +76,10 @@ KEPT = {
     "gallery": ("dark",),
     "usage": ("light",),
     "keys": ("light",),
+    "first-vendor": ("light",),
+    "vendor-form": ("light",),
+    "vendor": ("light",),
+    "settings-history": ("light",),
 }
 """What docs show."""
 PATIENCE_MS = 180_000
@@ -166,7 +170,22 @@ def fill(gateway: Gateway) -> dict[str, str]:
         gateway.finish(job)
     gateway.call("POST", f"/api/v1/jobs/{names['model']}/shares", json={"expires_in": 604_800})
     gateway.order(SIMULATED, lasting)
+    names["version"] = add_vendor(gateway)
     return names
+
+
+def add_vendor(gateway: Gateway) -> str:
+    """Add a vendor and change it once; returns the newest version."""
+    table = {"type": "luma", "api_key": "luma-key-of-the-pictures"}
+    film = {"vendor": "luma", "model": "ray-2", "kind": "video"}
+    for base, part in enumerate(
+        (
+            {"vendors": {"luma": table}, "models": {"luma_text_to_video": film}, "note": "Films for the studio"},
+            {"limits": {"jobs.max_waiting": 5000}, "note": "Half as many jobs may wait"},
+        )
+    ):
+        made = gateway.call("PATCH", "/admin/v1/settings", json={"base_version": base, **part})
+    return str(made["version"])
 
 
 def paths(names: dict[str, str]) -> dict[str, str]:
@@ -196,6 +215,13 @@ def paths(names: dict[str, str]) -> dict[str, str]:
         "ledger": "/admin/ledger",
         "all-usage": "/admin/usage",
         "vendors": "/admin/vendors",
+        "first-vendor": "/admin/vendors/new",
+        "vendor-form": "/admin/vendors/new/luma",
+        "vendor": "/admin/vendors/luma",
+        "model-routes": "/admin/routes",
+        "prices": "/admin/prices",
+        "settings-history": "/admin/settings",
+        "settings-version": f"/admin/settings/{names['version']}",
         "audit": "/admin/audit",
     }
 

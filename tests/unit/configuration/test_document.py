@@ -9,6 +9,8 @@ from hypothesis import strategies as some
 from penstock.configuration.document import compare, find_secrets, normalise, without_secrets
 from penstock.configuration.draft import make_draft, to_addition
 from penstock.errors import InvalidRequest, SecretsUnavailable, SettingFromFile
+from penstock.gateway import FIXED
+from penstock.settings.live_limits import LIVE_LIMITS, split_limit
 from penstock.settings.tables import Settings
 
 FILE = Settings.model_validate({"vendors": {"acme": {"type": "sim"}}, "models": []})
@@ -23,7 +25,7 @@ def of(**vendors: Any) -> dict[str, Any]:
     return {"vendors": vendors}
 
 
-@given(some.dictionaries(some.sampled_from(["vendors", "models", "prices"]), JSON))
+@given(some.dictionaries(some.sampled_from(["vendors", "models", "limits", "prices"]), JSON))
 def test_any_document_is_taken_whole_or_refused_with_a_field(document: dict[str, Any]):
     try:
         found = normalise(document)
@@ -49,6 +51,20 @@ def test_any_document_is_taken_whole_or_refused_with_a_field(document: dict[str,
         (of(mine={"api_key": "file:/etc/passwd"}), "vendors.mine.api_key"),
         ({"models": {"a": {"id": "b"}}}, "models.a.id"),
         ({"vendors": {"a b": {}}}, "vendors.a b"),
+        ({"vendors": {"__proto__": {}}}, "vendors.__proto__"),
+        (of(mine={"poll_seconds": float("inf")}), "vendors.mine.poll_seconds"),
+        (of(mine={"poll_seconds": float("nan")}), "vendors.mine.poll_seconds"),
+        (of(mine={"max_concurrent": 10**400}), "vendors.mine.max_concurrent"),
+        (of(mine={"organization": "a\0b"}), "vendors.mine.organization"),
+        (of(mine={"organization": "\ud800"}), "vendors.mine.organization"),
+        ({"models": {"a": {"workflow": {"1": {"x": [float("inf")]}}}}}, "models.a.workflow.1.x.0"),
+        ({"models": {"a": {"workflow": {"\0": 1}}}}, "models.a.workflow"),
+        ({"models": {"a": {"title": "x" * (5 << 20)}}}, "vendors"),
+        ({"limits": {"server.admin_key": "mine"}}, "limits.server.admin_key"),
+        ({"limits": {"jobs.max_waiting": True}}, "limits.jobs.max_waiting"),
+        ({"limits": {"jobs.max_waiting": float("inf")}}, "limits.jobs.max_waiting"),
+        ({"limits": {"jobs.max_waiting": "env:HOME"}}, "limits.jobs.max_waiting"),
+        ({"limits": {"jobs.max_waiting": {"a": 1}}}, "limits.jobs.max_waiting"),
     ],
 )
 def test_a_wrong_document_names_the_field(document: dict[str, Any], param: str):
@@ -133,3 +149,38 @@ def test_differences_show_no_secret():
         {"path": "vendors.mine.max_concurrent", "change": "removed", "before": 1},
         {"path": "vendors.mine.poll_seconds", "change": "added", "after": 3},
     ]
+
+
+def test_limits_join_the_files_tables_and_the_file_wins():
+    file = Settings.model_validate({"jobs": {"max_waiting": 7}})
+    given = {"limits": {"jobs.max_waiting": 5, "jobs.retention": "30d", "chat.cache_mb": 12}}
+    extended = file.extend(to_addition(given, {}, file))
+    assert (extended.jobs.max_waiting, extended.jobs.retention, extended.chat.cache_mb) == (7, 30 * 86_400, 12)
+    assert extended.is_from_file("limits", "jobs.max_waiting")
+    assert not extended.is_from_file("limits", "jobs.retention")
+    assert extended.extend(to_addition({}, {}, file)).chat.cache_mb == 0, "a limit that is gone leaves nothing"
+
+
+def test_a_limit_of_the_file_cannot_be_set():
+    file = Settings.model_validate({"jobs": {"max_waiting": 7}})
+    with pytest.raises(SettingFromFile):
+        make_draft({}, {"limits": {"jobs.max_waiting": 5}}, file)
+    former = {"limits": {"jobs.max_waiting": 5}}
+    assert make_draft(former, former, file).document["limits"] == former["limits"], "it waits until the file lets go"
+
+
+def test_every_limit_is_a_number_of_the_settings_that_needs_no_restart():
+    settings = Settings.model_validate({})
+    for name in LIVE_LIMITS:
+        table, key = split_limit(name)
+        assert isinstance(getattr(getattr(settings, table), key), int | float | None), name
+        assert name not in FIXED
+
+
+def test_a_document_without_limits_is_one_of_an_earlier_version():
+    earlier = {"vendors": {"mine": {"type": "sim", "enabled": True}}, "models": {}}
+    assert without_secrets(earlier)["limits"] == {}
+    assert compare(earlier, {**earlier, "limits": {"jobs.max_waiting": 5}}) == [
+        {"path": "limits.jobs.max_waiting", "change": "added", "after": 5}
+    ]
+    assert to_addition(earlier, {}, NO_FILE).limits == {}

@@ -49,6 +49,7 @@ function Body({ onClose }: { onClose: () => void }) {
   const [source, setSource] = useState<Source>({ place: "shipped", url: "", text: "" });
   const [providers, setProviders] = useState<Record<string, string>>({});
   const [preview, setPreview] = useState<PricePreview | null>(null);
+  const [compared, setCompared] = useState(0);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
   const compare = async () => {
@@ -59,6 +60,7 @@ function Body({ onClose }: { onClose: () => void }) {
       const from = source.place === "shipped" ? "shipped" : source.url.trim();
       const list = source.place === "text" ? { text: source.text } : { from };
       setPreview(await call<PricePreview>("/admin/v1/prices/preview", { body: { ...list, providers: named } }));
+      setCompared((count) => count + 1);
     } catch (caught) {
       setPreview(null);
       setError(caught);
@@ -86,7 +88,7 @@ function Body({ onClose }: { onClose: () => void }) {
       </Group>
       {error !== null && <ErrorNotice error={error} />}
       {preview && (
-        <Found key={preview.version} preview={preview} onClose={onClose} onStale={compare}>
+        <Found key={compared} preview={preview} onClose={onClose} onStale={compare}>
           <Unmapped findings={preview.findings} providers={providers} onChange={setProviders} />
         </Found>
       )}

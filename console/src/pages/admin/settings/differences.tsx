@@ -14,7 +14,8 @@ export function Differences({ changes }: { changes: SettingsDifference[] }) {
     );
   }
   return (
-    <ul className="differences" aria-label="Differences">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <ul className="differences" aria-label="Differences" tabIndex={0}>
       {changes.map((each) => (
         <li key={each.path} data-change={each.change}>
           <span className="sign" aria-hidden="true">
