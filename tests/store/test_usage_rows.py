@@ -135,7 +135,7 @@ COMPLETIONS = st.builds(
 )
 JOBS = st.builds(make_job, state=st.sampled_from([state for state in State if state.done]), final=COSTS, **SOME)
 DAYS = st.integers(-25, 55).map(lambda days: date.fromordinal(date(2023, 11, 14).toordinal() + days))
-GROUPS = st.lists(st.sampled_from(Group), min_size=1, unique=True)
+GROUPS = st.lists(st.sampled_from(sorted(usage_rows.COLUMNS.keys() | {Group.MONTH})), min_size=1, unique=True)
 FILTERS = st.fixed_dictionaries(
     {},
     optional={

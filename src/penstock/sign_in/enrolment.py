@@ -57,9 +57,9 @@ def enrol(
     lost = _apply_roles(connection, actor, person, wanted, identity.provider, policy, now)
     was_given = known is not None and known.is_operator
     is_given = grants.is_operator and (was_given or not person.is_operator)
-    if is_given is not was_given:
+    if is_given or was_given:
         people.set_operator(connection, actor, person.id, now, is_operator=is_given)
-        lost = lost or was_given
+        lost = lost or not is_given
     identity_rows.put(
         connection, identity.issuer, identity.subject, person.id, identity.provider, now, is_operator=is_given
     )

@@ -235,7 +235,7 @@ def _read_identity(options: ProviderOptions, claims: Claims, token: str) -> Iden
         provider=options.name,
         email=_read_address(claims, options.trust_email),
         name=printable,
-        session=sid if isinstance(sid, str) and 0 < len(sid) <= tokens.MAX_SUBJECT else None,
+        session=sid if tokens.is_id(sid) else None,
         id_token=token,
     )
 

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, TypeGuard, cast
 
 import jwt
 from jwt.api_jwk import PyJWK
@@ -80,7 +80,7 @@ def verify(token: str, header: TokenHeader, key: Mapping[str, Any]) -> Claims:
         public = PyJWK(dict(key), header.algorithm)
         payload = _JWS.decode(token, public, algorithms=[header.algorithm])
         claims: Any = json.loads(payload)
-    except (jwt.PyJWTError, ValueError, RecursionError) as error:
+    except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise TokenRefused(f"the signature does not fit ({type(error).__name__})") from None
     if not isinstance(claims, dict):
         raise TokenRefused("the claims are not an object")
@@ -107,13 +107,13 @@ def check_logout_token(claims: Claims, header: TokenHeader, issuer: str, client_
         raise TokenRefused("`events` does not name a logout")
     if "nonce" in claims:
         raise TokenRefused("it has a `nonce`, so it is no logout token")
-    if not _is_text(claims.get("jti")):
+    if not is_id(claims.get("jti")):
         raise TokenRefused("`jti` is missing")
     if "sub" in claims:
         _check_subject(claims)
-    elif not _is_text(claims.get("sid")):
+    elif not is_id(claims.get("sid")):
         raise TokenRefused("`sub` and `sid` are missing")
-    if "sid" in claims and not _is_text(claims["sid"]):
+    if "sid" in claims and not is_id(claims["sid"]):
         raise TokenRefused("`sid` is not a text")
 
 
@@ -146,12 +146,13 @@ def _check_times(claims: Claims, now: float) -> None:
 
 
 def _check_subject(claims: Claims) -> None:
-    if not _is_text(claims.get("sub")):
+    if not is_id(claims.get("sub")):
         raise TokenRefused("`sub` is missing or too long")
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= MAX_SUBJECT and "\0" not in value
+def is_id(value: Any) -> TypeGuard[str]:
+    """Return whether a claim is an identifier: printable ASCII of bounded length."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_SUBJECT and value.isascii() and value.isprintable()
 
 
 def _is_time(value: Any) -> bool:

@@ -137,7 +137,7 @@ async def find_session_key(gateway: Gateway, scope: Message) -> ApiKey | None:
     if signed_in is None:
         return None
     chosen = dict(scope["headers"]).get(ACCOUNT_HEADER)
-    membership = signed_in.choose(None if chosen is None else chosen.decode("latin-1"))
+    membership = signed_in.choose(None if chosen is None else chosen.decode("utf-8", "replace"))
     if membership is None:
         raise RoleNotAllowed("You have no role in this account." if chosen else "You have no role in any account.")
     try:

@@ -19,6 +19,7 @@ NAMES = {
     "period": "day",
     "subject": "job_nobody",
     "person": "person_nobody",
+    "session_id": "session_nobody",
     "account": "nobody",
     "name": "nobody",
     "version": "1",

@@ -9,6 +9,18 @@ from sign_in_steps import CSRF, SIGN_IN, Browser, Stage, read
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 COOKIE = "penstock_session"
+
+
+class BrokenKey:
+    """A key of the provider that is none."""
+
+    def __init__(self, jwk: dict[str, object]) -> None:
+        self._jwk = jwk
+
+    def jwk(self) -> dict[str, object]:
+        return self._jwk
+
+
 PERSON, JOBS = "/api/v1/person", "/api/v1/jobs"
 
 
@@ -316,3 +328,33 @@ async def test_a_logout_token_ends_the_sessions_that_it_names_and_counts_once(st
     assert await third.is_signed_in()
     assert (await log_out(stage, key.sign(stage.acme.logout_token(sub="tina-1"))))[0] == 200
     assert (await second.is_signed_in(), await third.is_signed_in()) == (False, False)
+
+
+async def test_keys_that_are_no_keys_end_nothing_and_break_nothing(stage: Stage):
+    double, browser = stage.acme, await sign_in(stage)
+    former, token = double.keys, double.keys[0].sign(double.logout_token())
+    broken = (
+        {"kty": "RSA", "kid": "key-1", "n": 7, "e": "AQAB"},
+        {"kty": "RSA", "kid": "key-1", "n": "AQAB"},
+        {"kty": "RSA", "kid": "key-1", "n": "A" * 20_000, "e": "AQAB"},
+        {"kty": "RSA", "kid": "key-1", "n": "AQAB", "e": "AQAB", "use": ["sig"]},
+        {"kty": ["RSA"], "kid": "key-1"},
+        {},
+    )
+    try:
+        for jwk in broken:
+            double.keys = [BrokenKey(jwk)]
+            stage.clock.moved += 601
+            assert (await log_out(stage, token))[0] == 400, jwk
+    finally:
+        double.keys = former
+        stage.clock.moved += 601
+    assert await browser.is_signed_in()
+
+
+async def test_an_operators_right_that_was_taken_away_is_given_again_by_the_rule(stage: Stage):
+    await sign_in(stage, "operators", **someone("oda"))
+    admin = await stage.administer()
+    await admin.patch("/admin/v1/people/oda@example.org", json={"operator": False})
+    again = await sign_in(stage, "operators", **someone("oda"))
+    assert (await again.get("/admin/v1/people"))[0] == 200

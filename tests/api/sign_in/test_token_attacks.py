@@ -37,6 +37,8 @@ CHANGED_CLAIMS: dict[str, dict[str, Any]] = {
     "subject that is a number": {"sub": 7},
     "subject of 300 characters": {"sub": "a" * 300},
     "subject with NUL": {"sub": "ada\0-1"},
+    "subject with half a character": {"sub": "ada\ud800"},
+    "subject with a line break": {"sub": "ada\r\n"},
 }
 
 

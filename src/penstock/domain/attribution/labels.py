@@ -4,7 +4,6 @@ import hashlib
 import re
 import unicodedata
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Any, Final, cast
 
 import msgspec
@@ -21,14 +20,6 @@ MAX_READ_CHARACTERS: Final = 4_096
 DIGEST_CHARACTERS: Final = 16
 _PACKED: Final = re.compile(r"user_([^_]*)_account_([^_]*)_session_(.+)", re.DOTALL)
 """The form in which Claude Code packed user, account and session into one text."""
-
-
-class Dimension(StrEnum):
-    """A property of requests by which usage is summed up, beside model, vendor and key."""
-
-    TAG = "tag"
-    END_USER = "end_user"
-    SESSION = "session"
 
 
 class Attribution(msgspec.Struct, frozen=True):

@@ -33,7 +33,8 @@ REFERENCE = "#/components/schemas/{model}"
 KEY = {"type": "http", "scheme": "bearer", "description": "`Authorization: Bearer psk_…`"}
 ADMIN_KEY = {"type": "http", "scheme": "bearer", "description": "the administrator's key, `server.admin_key`"}
 METRICS_KEY = {"type": "http", "scheme": "bearer", "description": "`server.metrics_key`"}
-SCHEMES = {"key": KEY, "admin_key": ADMIN_KEY, "metrics_key": METRICS_KEY}
+SESSION = {"type": "apiKey", "in": "cookie", "name": "penstock_session", "description": "a session of the console"}
+SCHEMES = {"key": KEY, "session": SESSION, "admin_key": ADMIN_KEY, "metrics_key": METRICS_KEY}
 MAX_DOCUMENTS = 32
 """Number of cached documents for keys that may use some models only."""
 
@@ -93,6 +94,8 @@ def _keys_of(path: str) -> tuple[str, ...]:
     """Return the names of the keys that open a path. An empty name stands for callers without a key."""
     if path == "/api/v1/key":
         return ("key", "admin_key")
+    if path.startswith("/api/v1/session"):
+        return ("session",) if path == "/api/v1/session" else ("session", "key")
     if path == "/metrics":
         return ("", "metrics_key", "admin_key")
     return ("admin_key",) if path.startswith("/admin/") else ("key",)

@@ -110,9 +110,12 @@ async def log_out(provider: ProviderName, request: Request) -> Response:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != FORM:
         raise UnsupportedMediaType(f"Send `content-type: {FORM}`, not `{content_type[:80]}`.")
-    if int(request.headers.get("content-length", MAX_FORM + 1)) > MAX_FORM:
-        raise InvalidLogoutToken(f"The form may have at most {MAX_FORM} bytes, which `content-length` declares.")
-    body = await receive_body(request, f"sign_in.{provider[:40]}")
+    too_long = InvalidLogoutToken(f"The form may have at most {MAX_FORM} bytes.")
+    if int(request.headers.get("content-length", 0)) > MAX_FORM:
+        raise too_long
+    body = await receive_body(request, "sign_in")
+    if len(body) > MAX_FORM:
+        raise too_long
     try:
         form = parse_qsl(body.decode("ascii"), max_num_fields=10)
     except ValueError:

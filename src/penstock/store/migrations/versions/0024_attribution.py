@@ -27,9 +27,9 @@ def upgrade() -> None:
     op.create_table(
         "attribution_days",
         Column("account_id", Word, primary_key=True),
+        *(Column(name, Word, primary_key=True) for name in ("dimension", "part")),
         Column("day", Integer, primary_key=True),
-        *(Column(name, Word, primary_key=True) for name in ("dimension", "part", "value")),
-        *(Column(name, Word, primary_key=True) for name in ("model", "vendor", "key_id", "kind")),
+        *(Column(name, Word, primary_key=True) for name in ("value", "model", "vendor", "key_id", "kind")),
         *(Column(name, BigInteger, nullable=False) for name in SUMS[:5]),
         Column("cache_write_tokens", BigInteger, nullable=False, server_default="0"),
         *(Column(name, BigInteger, nullable=False) for name in SUMS[5:]),
@@ -38,8 +38,8 @@ def upgrade() -> None:
     op.create_table(
         "attribution_counts",
         Column("account_id", Word, primary_key=True),
-        Column("day", Integer, primary_key=True),
         Column("dimension", Word, primary_key=True),
+        Column("day", Integer, primary_key=True),
         Column("number", Integer, nullable=False),
         sqlite_with_rowid=False,
     )

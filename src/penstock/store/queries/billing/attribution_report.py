@@ -5,7 +5,7 @@ from datetime import date
 from operator import sub
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import BigInteger, ColumnElement, Connection, and_, case, cast, func, null, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, cast, func, null, select
 
 from penstock.store.queries.billing import usage_rows
 from penstock.store.queries.billing.attribution_rows import ANY, OTHER, VALUE
@@ -68,9 +68,13 @@ def report(connection: Connection, query: UsageQuery, limit: int) -> UsageReport
     if len(everything) >= limit:  # too many lines for a report
         return UsageReport(everything, Totals())
     top = _find_top(connection, where, query.top)
-    found = [*_list_parts(connection, plain, dimension, others, where, top, limit)]
-    named = [*where, _TABLE.c.part == ANY if dimension is Group.TAG else _TABLE.c.part != ANY]
-    found += _list_rest(query.by, dimension, everything, _sum_up(connection, others, named, limit))
+    shown = _read(connection, others, [*where, _TABLE.c.part == VALUE, _TABLE.c.value.in_(top)], limit, _TABLE.c.value)
+    found = [_place(query.by, line, dimension, value or "", VALUE) for value, line in shown]
+    attributed = _sum_up(connection, others, [*where, _TABLE.c.part != ANY], limit)
+    found += _subtract(query.by, dimension, attributed, [line for _, line in shown], (OTHER, OTHER))
+    if dimension is Group.TAG:
+        attributed = _sum_up(connection, others, [*where, _TABLE.c.part == ANY], limit)
+    found += _subtract(query.by, dimension, everything, attributed, ("", NONE))
     rank = {value: place for place, value in enumerate(top)}
     return UsageReport(sorted(found, key=lambda line: _order(line, query.by, dimension, rank)), total(everything))
 
@@ -95,32 +99,21 @@ def _find_top(connection: Connection, where: Sequence[ColumnElement[bool]], top:
     return list(connection.execute(query.order_by(cost.desc(), requests.desc(), value).limit(top)).scalars())
 
 
-def _list_parts(
-    connection: Connection,
-    query: UsageQuery,
+def _subtract(
+    by: Sequence[Group],
     dimension: Group,
-    others: Sequence[Group],
-    where: Sequence[ColumnElement[bool]],
-    top: Sequence[str],
-    limit: int,
+    whole: Sequence[UsageLine],
+    parts: Sequence[UsageLine],
+    named: tuple[str, str],
 ) -> Iterator[UsageLine]:
-    """Yield the lines of the top values, and those of all other values."""
-    is_shown = and_(_TABLE.c.part == VALUE, _TABLE.c.value.in_(top))
-    shown = case((is_shown, _TABLE.c.value), else_=null())
-    for value, line in _read(connection, others, [*where, _TABLE.c.part != ANY], limit, shown):
-        part = OTHER if value is None else VALUE
-        yield _place(query.by, line, dimension, OTHER if value is None else value, part)
-
-
-def _list_rest(
-    by: Sequence[Group], dimension: Group, everything: Sequence[UsageLine], named: Sequence[UsageLine]
-) -> Iterator[UsageLine]:
-    """Yield the lines of requests without a value: all requests less those that have one."""
-    known = {tuple(line.about.items()): line.totals for line in named}
-    for line in everything:
-        totals = Totals(*map(sub, line.totals, known.get(tuple(line.about.items()), Totals())))
+    """Yield what is left of each line of the whole without its parts, with this value and this part."""
+    left = {tuple(line.about.items()): line.totals for line in whole}
+    for line in parts:
+        place = tuple(line.about.items())
+        left[place] = Totals(*map(sub, left.get(place, Totals()), line.totals))
+    for place, totals in left.items():
         if any(totals):
-            yield _place(by, UsageLine(line.about, totals), dimension, "", NONE)
+            yield _place(by, UsageLine(dict(place), totals), dimension, *named)
 
 
 def _sum_up(

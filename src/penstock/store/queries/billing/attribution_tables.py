@@ -9,9 +9,9 @@ attribution_days = Table(  # usage sums of one dimension: a request with two tag
     "attribution_days",
     metadata,
     Column("account_id", Word, primary_key=True),
-    Column("day", Integer, primary_key=True),  # since 1970-01-01, UTC
     Column("dimension", Word, primary_key=True),  # tag, end_user or session
     Column("part", Word, primary_key=True),  # value; other: all beyond the limit; any: each request with a tag, once
+    Column("day", Integer, primary_key=True),  # since 1970-01-01, UTC
     Column("value", Word, primary_key=True),
     Column("model", Word, primary_key=True),
     Column("vendor", Word, primary_key=True),
@@ -25,8 +25,8 @@ attribution_counts = Table(  # how many values of a dimension have rows of their
     "attribution_counts",
     metadata,
     Column("account_id", Word, primary_key=True),
-    Column("day", Integer, primary_key=True),
     Column("dimension", Word, primary_key=True),
+    Column("day", Integer, primary_key=True),
     Column("number", Integer, nullable=False),
     sqlite_with_rowid=False,
 )
