@@ -39,6 +39,7 @@ def test_an_account_needs_no_key(shell: Shell):
         "limits": NO_LIMITS,
         "budgets": [],
         "storage": {"bytes": 0, "quota": None},
+        "content_log": False,
         "keys": 0,
     }
     assert shell.json(f"account show {made}") == shown
