@@ -40,6 +40,7 @@ def test_an_account_needs_no_key(shell: Shell):
         "budgets": [],
         "tag_budgets": [],
         "storage": {"bytes": 0, "quota": None},
+        "content_log": False,
         "keys": 0,
     }
     assert shell.json(f"account show {made}") == shown

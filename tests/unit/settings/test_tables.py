@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from penstock.settings.content_log import ContentLogTable
 from penstock.settings.problems import Problem
 from penstock.settings.sign_in import Sessions
 from penstock.settings.tables import (
@@ -42,6 +43,7 @@ SECTIONS = {
     "jobs": Jobs,
     "chat": Chat,
     "records": Records,
+    "content_log": ContentLogTable,
     "provenance": Provenance,
     "facades": Facades,
     "sealing": Sealing,
