@@ -308,7 +308,7 @@ class Gateway:
         policy = lambda: self.session_policy  # noqa: E731  as short as the others
         self.sessions = ConsoleSessions(self.database, secret, policy, self.clock, self.steady)
         self._resources.push_async_callback(self.sessions.stop)
-        self.sign_in = SignIn(self.database, policy, self.clocks)
+        self.sign_in = SignIn(self.database, self.vault, policy, self.clocks)
         self.sign_in.use(_make_providers(self.settings))
         self._resources.push_async_callback(self.sign_in.stop)
 

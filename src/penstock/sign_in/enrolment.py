@@ -10,6 +10,7 @@ from penstock.domain.ids import new_id
 from penstock.domain.people.roles import LOCAL, RANK, Membership, Person, PersonRole
 from penstock.domain.people.sign_in import Grants, Identity, Session, SessionPolicy
 from penstock.domain.people.sign_in_errors import SignInRefused
+from penstock.sealing.sealer import Sealer
 from penstock.store import locks
 from penstock.store.database import Connection
 from penstock.store.queries.accounts import account_rows, identity_rows, people_rows, session_rows
@@ -17,6 +18,8 @@ from penstock.store.queries.accounts import account_rows, identity_rows, people_
 MAX_ID_TOKEN: Final = 4_000
 """Characters of an ID token that is kept for the sign-out, where it becomes part of a URL."""
 MAX_BROWSER: Final = 200
+PURPOSE: Final = "ID token"
+"""Of what is sealed, so that it opens as nothing else."""
 Wanted = dict[str, tuple[Account, PersonRole]]
 
 
@@ -41,9 +44,18 @@ class Enrolment:
 
 
 def enrol(
-    connection: Connection, identity: Identity, grants: Grants, policy: SessionPolicy, visitor: Visitor, now: float
+    connection: Connection,
+    identity: Identity,
+    grants: Grants,
+    policy: SessionPolicy,
+    visitor: Visitor,
+    sealer: Sealer | None,
+    now: float,
 ) -> Enrolment:
-    """Sign a person in: add or link the person, apply the rules, and begin a session."""
+    """Sign a person in: add or link the person, apply the rules, and begin a session.
+
+    Without a sealer, the ID token is not kept.
+    """
     locks.hold(connection, ADMINISTRATION_LOCK)
     wanted, problems = _find_accounts(connection, grants, now)
     actor = f"sign_in.{identity.provider}"
@@ -66,7 +78,7 @@ def enrol(
     if lost:
         people.end_sessions(connection, actor, person.id, now)
     person = _note_sign_in(connection, person, identity, now)
-    session = _begin(connection, person, identity, identity_id, policy, visitor, now)
+    session = _begin(connection, person, identity, identity_id, policy, visitor, sealer, now)
     return Enrolment(person=person, session=session, problems=problems)
 
 
@@ -149,6 +161,7 @@ def _begin(
     identity_id: str,
     policy: SessionPolicy,
     visitor: Visitor,
+    sealer: Sealer | None,
     now: float,
 ) -> Session | None:
     """Begin a session in place of the browser's former one. Without any role there is none."""
@@ -167,8 +180,10 @@ def _begin(
         browser=visitor.browser[:MAX_BROWSER],
         address=visitor.address,
     )
-    token = identity.id_token if identity.id_token and len(identity.id_token) <= MAX_ID_TOKEN else None
-    session_rows.add(connection, session, visitor.token_hash, identity.session, token)
+    token = identity.id_token or ""
+    is_kept = sealer is not None and 0 < len(token) <= MAX_ID_TOKEN
+    sealed = sealer.seal(PURPOSE, session.id, token.encode()) if sealer is not None and is_kept else None
+    session_rows.add(connection, session, visitor.token_hash, identity.session, sealed)
     session_rows.keep_newest(connection, person.id, policy.max_per_person)
     detail = {"provider": identity.provider, "session": session.id}
     note(connection, person.id, Action.PERSON_SIGNED_IN, person.id, people.NO_ACCOUNT, now, detail)

@@ -11,16 +11,19 @@ from typing import Final
 
 from penstock.clocks import Clocks
 from penstock.domain.people.roles import Person, read_email
-from penstock.domain.people.sign_in import Claims, Identity, SessionPolicy, decide, read_return_path
+from penstock.domain.people.sign_in import Claims, Identity, Session, SessionPolicy, decide, read_return_path
 from penstock.domain.people.sign_in_errors import (
     InvalidLogoutToken,
     ProviderNotFound,
     ProviderUnavailable,
     SignInFailed,
 )
+from penstock.errors import SecretsUnavailable
+from penstock.sealing.sealer import Sealer
+from penstock.sealing.vault import Vault
 from penstock.sign_in import tokens
 from penstock.sign_in.attempt_rate import AttemptRate
-from penstock.sign_in.enrolment import Enrolment, Visitor, end_by_provider, enrol
+from penstock.sign_in.enrolment import PURPOSE, Enrolment, Visitor, end_by_provider, enrol
 from penstock.sign_in.provider import Provider, ProviderOptions, encode
 from penstock.sign_in.provider_http import ProviderFailed, ProviderHttp
 from penstock.sign_in.tokens import TokenRefused
@@ -71,8 +74,9 @@ class SignInDone:
 class SignIn:
     """The sign-in providers of a process. No request waits for one but those that sign in by it."""
 
-    def __init__(self, database: Database, policy: Callable[[], SessionPolicy], clocks: Clocks) -> None:
+    def __init__(self, database: Database, vault: Vault, policy: Callable[[], SessionPolicy], clocks: Clocks) -> None:
         self._database = database
+        self._vault = vault
         self._policy = policy
         self._clock, self._steady = clocks
         self._http = ProviderHttp()
@@ -147,10 +151,20 @@ class SignIn:
             provider.options.title, who, enrolment.person, enrolment.session is not None, attempt.return_to
         )
 
-    async def end_session_url(self, name: str, id_token: str | None, return_to: str) -> str | None:
-        """Return the address at which a provider ends its own session, if it has one."""
-        provider = self._providers.get(name)
-        return None if provider is None else await provider.end_session_url(id_token, return_to)
+    async def end_session_url(self, session: Session, id_token: bytes | None, return_to: str) -> str | None:
+        """Return the address at which a provider ends its own session, if it has one. The ID token is sealed."""
+        provider = self._providers.get(session.provider)
+        if provider is None:
+            return None
+        return await provider.end_session_url(await self._open(session, id_token), return_to)
+
+    async def _open(self, session: Session, id_token: bytes | None) -> str | None:
+        """Return the ID token of a session. Where it does not open, sign-out works without it."""
+        sealer = None if id_token is None else await self._find_sealer()
+        try:
+            return None if sealer is None else sealer.open(PURPOSE, session.id, id_token or b"").decode()
+        except SecretsUnavailable:
+            return None
 
     async def log_out(self, name: str, token: str) -> int:
         """End the sessions that a provider's logout token names. Return their number."""
@@ -211,11 +225,19 @@ class SignIn:
 
     async def _enrol(self, provider: Provider, identity: Identity, claims: Claims, visitor: Visitor) -> Enrolment:
         grants = decide(provider.options.rules, claims, identity.email)
-        enrolment = await self._database.write(enrol, identity, grants, self._policy(), visitor, self._clock())
+        sealer, now = await self._find_sealer(), self._clock()
+        enrolment = await self._database.write(enrol, identity, grants, self._policy(), visitor, sealer, now)
         for problem in enrolment.problems:
             fields = {"provider": provider.options.name, "problem": problem}
             log.error("a sign-in rule gives no role: correct its account", extra={"fields": fields})
         return enrolment
+
+    async def _find_sealer(self) -> Sealer | None:
+        """Return what seals ID tokens, or None on a server without a master key: then they are not kept."""
+        try:
+            return await self._vault.sealer()
+        except SecretsUnavailable:
+            return None
 
     def _report(self, name: str, error: ProviderFailed) -> ProviderUnavailable:
         """Log a provider's failure, and return the error for the caller."""

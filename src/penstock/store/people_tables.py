@@ -59,7 +59,7 @@ sessions = Table(  # of persons who are signed in to the console
     Column("identity_id", Word, nullable=False),
     Column("provider", Word, nullable=False),
     Column("provider_session", Text),  # the provider's `sid`, for its logout
-    Column("id_token", Text),  # shown to the provider at sign-out
+    Column("id_token", LargeBinary),  # sealed; shown to the provider at sign-out
     Column("created_at", Float, nullable=False),
     Column("seen_at", Float, nullable=False),
     Column("expires_at", Float, nullable=False),

@@ -63,7 +63,7 @@ async def _end(gateway: Gateway, signed_in: SignedIn | None, base: str) -> str |
         return None
     session, now = signed_in.session, gateway.clock()
 
-    def end(connection: Connection) -> str | None:
+    def end(connection: Connection) -> bytes | None:
         token = session_rows.id_token_of(connection, session.id)
         if session_rows.remove(connection, session.id):
             people.note_sign_out(connection, session.person_id, session.person_id, 1, now)
@@ -71,7 +71,7 @@ async def _end(gateway: Gateway, signed_in: SignedIn | None, base: str) -> str |
 
     token = await gateway.database.write(end)
     gateway.sessions.forget()
-    return await gateway.sign_in.end_session_url(session.provider, token, f"{base}/console")
+    return await gateway.sign_in.end_session_url(session, token, f"{base}/console")
 
 
 @router.get("/api/v1/sessions", responses={200: LIST, **problems(*PERSONAL)})

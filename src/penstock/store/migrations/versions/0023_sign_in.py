@@ -31,7 +31,7 @@ def upgrade() -> None:
         Column("identity_id", Word, nullable=False),
         Column("provider", Word, nullable=False),
         Column("provider_session", Text),
-        Column("id_token", Text),
+        Column("id_token", LargeBinary),
         Column("created_at", Float, nullable=False),
         Column("seen_at", Float, nullable=False),
         Column("expires_at", Float, nullable=False),

@@ -11,7 +11,7 @@ from penstock.store.queries.accounts import people_rows
 _FIELDS = [sessions.c[name] for name in Session.__dataclass_fields__]
 
 
-def add(connection: Connection, session: Session, token_hash: bytes, sid: str | None, id_token: str | None) -> None:
+def add(connection: Connection, session: Session, token_hash: bytes, sid: str | None, id_token: bytes | None) -> None:
     """Store a new session."""
     row = {name: getattr(session, name) for name in Session.__dataclass_fields__}
     connection.execute(
@@ -47,8 +47,8 @@ def touch(connection: Connection, session_id: str, now: float) -> None:
     connection.execute(found.values(seen_at=now))
 
 
-def id_token_of(connection: Connection, session_id: str) -> str | None:
-    """Return the ID token of a session, which the provider wants to see at sign-out."""
+def id_token_of(connection: Connection, session_id: str) -> bytes | None:
+    """Return the sealed ID token of a session, which the provider wants to see at sign-out."""
     return connection.execute(select(sessions.c.id_token).where(sessions.c.id == session_id)).scalar()
 
 
