@@ -33,7 +33,7 @@ from penstock.errors import (
 from penstock.jobs.acceptance import Receipt, SubmittedRequest
 from penstock.jobs.intake import Forecast
 from penstock.web.api.waiting import wait_until_done
-from penstock.web.attribution.sources import attribute
+from penstock.web.attribution.sources import ATTRIBUTION_PARAMETERS, attribute
 from penstock.web.auth import Caller, admit, base_url, count_request, signed_in
 from penstock.web.json_bodies import read_json
 from penstock.web.responses import RETRY_AFTER, Json, request_id_of, success
@@ -56,6 +56,7 @@ PARAMETERS = [
         "schema": {"type": "string"},
         "description": "`wait=30`: wait up to 30 seconds for the job to finish",
     },
+    *ATTRIBUTION_PARAMETERS,
 ]
 REPLAY_HEADERS = {
     "Idempotency-Replayed": {

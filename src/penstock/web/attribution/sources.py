@@ -34,6 +34,15 @@ AGENT_SESSIONS: Final = (
 """Headers by which agents name their session, the most specific first."""
 _HEADERS: Final = frozenset({*OWN, *AGENT_SESSIONS})
 _FIELDS: Final = ("metadata", "user", "safety_identifier")
+ATTRIBUTION_PARAMETERS: Final[list[dict[str, Any]]] = [
+    {"name": name.decode(), "in": "header", "schema": {"type": "string"}, "description": description}
+    for name, description in (
+        (TAGS, "up to 8 tags by which the cost is counted, separated by commas"),
+        (END_USER, "the end user of the request"),
+        (SESSION, "the session that the request belongs to"),
+    )
+]
+"""Our own headers, for the OpenAPI document."""
 MAX_METADATA_BYTES: Final = 1 << 16
 """Longer metadata is not read. No dialect allows so much."""
 
