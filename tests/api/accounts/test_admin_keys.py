@@ -50,6 +50,8 @@ async def test_a_key_is_issued_and_its_text_shown_once(start):
         "limits": NO_LIMITS,
         "budgets": [],
         "reuse": None,
+        "content_log": None,
+        "logs_content": False,
         "person_id": None,
     }
     assert await call(admin, "GET", f"/keys/{issued['public_id']}") == without_text(issued)
