@@ -106,7 +106,8 @@ def _settings(double: OpenAIDouble) -> str:
         *(f'[[models]]\nid = "{model}"\nvendor = "sim"\n' for model in (FILM, MODEL, GEM)),
     ]
     server = f'[server]\nadmin_key = "{ADMIN_KEY}"\n[fetch]\nallow_networks = ["127.0.0.0/8"]\n'
-    return "\n".join([SIMULATOR, upstream, server, *chats, *films])
+    content = '[content_log]\nretention = "1d"\n'
+    return "\n".join([SIMULATOR, upstream, server, content, *chats, *films])
 
 
 @contextmanager

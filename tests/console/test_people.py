@@ -48,7 +48,7 @@ def test_an_owner_adds_a_person_who_sees_less(open_tab: OpenTab, theatre: Theatr
         menu = tab.page.get_by_role("navigation", name="Pages")
         expect(menu.get_by_role("link", name="Playground")).to_have_count(0)
         expect(menu.get_by_role("link", name="Jobs")).to_be_visible()
-        for hidden in ("People", "My keys"):
+        for hidden in ("People", "My keys", "Content log"):
             expect(menu.get_by_role("link", name=hidden)).to_have_count(0)
 
 

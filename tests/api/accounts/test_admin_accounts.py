@@ -21,6 +21,7 @@ async def test_an_account_is_made_without_a_key_and_found_by_id_and_name(start):
         "tag_budgets": [],
         "keys": 0,
         "storage": {"bytes": 0, "quota": None},
+        "content_log": False,
     }
     assert made["id"].startswith("acct_")
     assert await call(admin, "GET", f"/accounts/{made['id']}") == made

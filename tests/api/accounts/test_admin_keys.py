@@ -51,6 +51,8 @@ async def test_a_key_is_issued_and_its_text_shown_once(start):
         "budgets": [],
         "reuse": None,
         "tags": [],
+        "content_log": None,
+        "logs_content": False,
         "person_id": None,
     }
     assert await call(admin, "GET", f"/keys/{issued['public_id']}") == without_text(issued)

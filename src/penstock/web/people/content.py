@@ -11,6 +11,7 @@ from penstock.domain.content.records import ID_PREFIX
 from penstock.domain.ids import new_id
 from penstock.errors import ContentNotFound, InvalidRequest, RoleNotAllowed, SecretsUnavailable
 from penstock.store.database import Connection
+from penstock.store.queries.chat import content_rows
 from penstock.store.queries.chat.content_rows import ContentFilter
 from penstock.web.auth import Somebody, admit_person, signed_in
 from penstock.web.pages import NEXT_CURSOR, Limit, answer_page
@@ -57,6 +58,8 @@ async def list_content(
 async def get_content(content_id: ContentId, request: Request) -> Response:
     """Get a logged request with its messages. The audit log notes that you have read it."""
     me = await admit_person(request)
+    if await me.look(content_rows.get, me.account_id, content_id, me.now) is None:
+        raise ContentNotFound  # before a data key is made in a store that has none
     sealer = await me.gateway.vault.sealer()
     read = me.gateway.database.write(library.read_record, sealer, me.person_id, me.account_id, content_id, me.now)
     return Json(await read, headers=NO_STORE)

@@ -56,8 +56,9 @@ def _row(record: SealedContent) -> dict[str, Any]:
 def _removed_jobs(connection: Connection, ids: Sequence[str]) -> set[str]:
     if not ids:
         return set()
-    query = select(jobs.c.id).where(jobs.c.id.in_(set(ids)), jobs.c.removed.is_(None))
-    return set(ids) - set(connection.execute(query).scalars())
+    query = select(jobs.c.id).where(jobs.c.id.in_(set(ids)), jobs.c.removed.is_(None)).order_by(jobs.c.id)
+    # Locked, so that none is removed before its record is committed.
+    return set(ids) - set(connection.execute(query.with_for_update(read=True)).scalars())
 
 
 def _known(connection: Connection, ids: Sequence[str]) -> Sequence[str]:
