@@ -8,12 +8,14 @@ import pytest
 from admin_steps import WITH_ADMIN, administer
 
 ODD = ["a\0b", "\ud800", "ü" * 128, "\u2028", "'; DROP TABLE jobs; --", "%s %(x)s ?", "\\"]
+MASTER_KEY = bytes(range(32)).hex()
 HUGE = [2**31, 2**63, 10**30]
 
 
 @pytest.fixture
 async def server(store_url, start):  # in this order: the gateway ends first
-    return await start(WITH_ADMIN, {"database_url": store_url})
+    sealing = f'[sealing]\nmaster_key = "{MASTER_KEY}"\n'
+    return await start(WITH_ADMIN + sealing, {"database_url": store_url})
 
 
 async def test_whatever_is_asked_for_is_answered(server):
@@ -34,6 +36,7 @@ async def test_whatever_is_asked_for_is_answered(server):
             await _post(admin, "/admin/v1/keys", {"account": "default", "name": text}),
             await admin.get(f"/admin/v1/accounts/{_quoted(text)}"),
             await admin.get("/admin/v1/ledger", params={"subject": _sendable(text)}),
+            *[await _change_settings(admin, wish) for wish in _settings_with(text)],
         ]
         told = [(answer.request.method, answer.request.url.path, answer.status_code) for answer in asked]
         assert [each for each in told if each[2] >= 500] == [], text
@@ -55,6 +58,28 @@ async def test_whatever_number_is_asked_for_is_answered(server, number):
     ]
     told = [(answer.request.method, answer.request.url.path, answer.status_code) for answer in asked]
     assert [each for each in told if each[2] >= 500] == []
+
+
+def _settings_with(text: str) -> list[dict[str, object]]:
+    """Changes of settings with a text in every place."""
+    return [
+        {"vendors": {text: {"type": "sim"}}},
+        {"vendors": {"mine": {"type": text}}},
+        {"vendors": {"mine": {"type": "sim", "api_key": text}}},
+        {"vendors": {"mine": {"type": "sim", text: "x"}}},
+        {"models": {"sim_text_to_video": {"vendor": "sim", "title": text}}},
+        {"models": {"mine": {"vendor": "sim", "workflow": {text: {"a": [text]}}}}},
+        {"limits": {text: 5}},
+        {"limits": {"jobs.retention": text}},
+        {"note": text, "limits": {}},
+    ]
+
+
+async def _change_settings(admin: httpx.AsyncClient, wish: dict[str, object]) -> httpx.Response:
+    base = (await admin.get("/admin/v1/settings")).json()["version"]
+    headers = {"content-type": "application/json"}
+    content = json.dumps({"base_version": base, **wish}).encode()
+    return await admin.patch("/admin/v1/settings", content=content, headers=headers)
 
 
 async def _post(client: httpx.AsyncClient, path: str, body: object) -> httpx.Response:

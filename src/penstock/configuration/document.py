@@ -59,6 +59,7 @@ def check_limit(name: str, value: Any) -> Any:
         raise invalid(where, f"cannot be changed at run time. {nearest(name, LIVE_LIMITS)}")
     if not is_limit_value(value):
         raise invalid(where, 'should be a number, or a text such as "12h".')
+    _check_value(where, value)
     return value
 
 

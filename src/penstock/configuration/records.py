@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from penstock.configuration.document import PLACEHOLDER, TABLES, Document, compare, is_secret, without_secrets
 from penstock.domain.ids import timestamp
 from penstock.settings.live_limits import LIVE_LIMITS, split_limit
@@ -54,14 +56,15 @@ def _from_document(settings: Settings, part: str, entries: Mapping[str, Any]) ->
 def _list_limits(settings: Settings, given: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield every limit that can be changed: the value in use, its origin, and the one given at run time."""
     for name in LIVE_LIMITS:
-        table, key = split_limit(name)
+        place, key = split_limit(name)
+        table: BaseModel = getattr(settings, place)
         shadowed = settings.is_from_file("limits", name)
         origin = "file" if shadowed else "run_time" if name in given else "default"
-        field = type(getattr(settings, table)).model_fields[key]
+        field = type(table).model_fields[key]
         yield {
             "name": name,
             "origin": origin,
-            "value": getattr(getattr(settings, table), key),
+            "value": getattr(table, key),
             "default": field.default,
             "run_time": given.get(name),
             "shadowed": shadowed and name in given,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, cast
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, ValidationInfo
 from pydantic_core import PydanticCustomError
 
-from penstock.catalog.params import Boolean, Integer, Number, Params, Text, as_object, unknown_name
+from penstock.catalog.params import Boolean, Integer, Line, Number, Params, Text, as_object, unknown_name
 from penstock.domain.accounts import (
     LONGEST_SECONDS,
     MAX_LIMIT,
@@ -327,7 +327,7 @@ class SettingsPatch(SettingsParts):
     model_config = example(base_version=3, vendors={"acme": {"type": "openai_compatible", "api_key": "sk-…"}})
 
     base_version: Integer | None = Field(default=None, description="the version that you have read; or use `If-Match`")
-    note: str = Field(default="", max_length=200, description="the reason, for the history")
+    note: Line = Field(default="", max_length=200, description="the reason, for the history")
     dry_run: Boolean = Field(default=False, description="true: check the change, and store nothing")
 
 
@@ -343,7 +343,7 @@ class RestoreBody(Params):
     model_config = example(base_version=4)
 
     base_version: Integer | None = Field(default=None, description="the version that you have read; or use `If-Match`")
-    note: str = Field(default="", max_length=200, description="the reason, for the history")
+    note: Line = Field(default="", max_length=200, description="the reason, for the history")
 
 
 class ConnectionTestBody(Params):

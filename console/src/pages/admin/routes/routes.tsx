@@ -71,7 +71,7 @@ function Loaded({ settings, vendors }: { settings: RunTimeSettings; vendors: Ven
           rowKey={(row) => `${row.name} ${row.entry?.origin}`}
           columns={[
             { title: WORDS.model, cell: (row) => <ModelName row={row} /> },
-            { title: "Routes", cell: (row) => <RouteLines routes={row.routes} /> },
+            { title: "Routes", cell: (row) => <RouteLines row={row} /> },
             { title: WORDS.origin, cell: (row) => <OriginOf row={row} />, wide: true },
             {
               title: WORDS.action,
@@ -132,11 +132,11 @@ function ModelName({ row: { name, entry } }: { row: ModelRow }) {
   );
 }
 
-function RouteLines({ routes }: { routes: RouteRow[] }) {
+function RouteLines({ row: { name, routes } }: { row: ModelRow }) {
   return routes.map((route) => (
     <div key={`${route.vendor} ${route.model} ${route.order}`} className="route-line">
       <Link href={`/admin/vendors/${encodeURIComponent(route.vendor)}`}>{route.vendor}</Link>
-      {route.model && <span className="mono"> {route.model}</span>}
+      {route.model && route.model !== name && <span className="mono"> {route.model}</span>}
       {routes.length > 1 && (
         <Text size="xs" c="dimmed" span>
           {" "}

@@ -23,7 +23,7 @@ export function Limits({ settings }: { settings: RunTimeSettings }) {
             title: "Setting",
             cell: (limit) => (
               <>
-                <span className="mono">{limit.name}</span>
+                <span className="mono limit-name">{limit.name}</span>
                 <Text size="xs" c="dimmed">
                   <Prose text={capital(limit.description)} />
                 </Text>
@@ -92,12 +92,20 @@ export function Limits({ settings }: { settings: RunTimeSettings }) {
   );
 }
 
+const UNITS = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+] as const;
+
 /** A limit with its unit, which its name says: a time, or an amount of memory. */
 function say(name: string, value: number | null): string {
   if (value === null) return "forever";
+  if (value === 0) return "0";
   if (/_mb(_|$)/.test(name)) return `${value.toLocaleString("en")} MiB`;
   if (!/seconds|timeout|retention/.test(name)) return value.toLocaleString("en");
-  return value >= 86_400 && value % 86_400 === 0 ? `${value / 86_400} d` : formatSeconds(value);
+  const unit = UNITS.find(([, seconds]) => value >= seconds && value % seconds === 0);
+  return unit ? `${value / unit[1]} ${unit[0]}` : formatSeconds(value);
 }
 
 const ORIGINS = { file: "from file", run_time: "set here", default: "default" };

@@ -96,18 +96,22 @@ def secrets_of(connection: Connection, ids: Collection[str]) -> dict[str, bytes]
 
 
 def remove_oldest(connection: Connection, find_secrets: Any) -> None:
-    """Remove versions beyond the bound, and secrets that none of the others refers to."""
-    oldest = newest(connection) - MAX_VERSIONS
-    surplus = select(settings_versions.c.version).where(settings_versions.c.version <= oldest).limit(1)
-    if connection.execute(surplus).first() is None:
-        return
-    connection.execute(delete(settings_versions).where(settings_versions.c.version <= oldest))
-    used: set[str] = set()
-    for document in connection.execute(select(settings_versions.c.document)).scalars():
-        used |= find_secrets(msgspec.json.decode(document))
-    known = connection.execute(select(settings_secrets.c.id)).scalars()
-    for name in [each for each in known if each not in used]:
-        connection.execute(delete(settings_secrets).where(settings_secrets.c.id == name))
+    """Remove versions beyond the bound, and secrets that none of the others refers to.
+
+    Other versions are read, one by one, only if the newest does not have all secrets of those removed.
+    """
+    latest, column = newest(connection), settings_versions.c.version
+    surplus = column <= latest - MAX_VERSIONS
+    unused: set[str] = set()
+    for document in connection.execute(select(settings_versions.c.document).where(surplus)).scalars():
+        unused |= find_secrets(msgspec.json.decode(document))
+    connection.execute(delete(settings_versions).where(surplus))
+    for version in range(latest, max(0, latest - MAX_VERSIONS), -1):
+        if not unused:
+            return
+        kept = get(connection, version)
+        unused -= find_secrets({} if kept is None else kept.document)
+    connection.execute(delete(settings_secrets).where(settings_secrets.c.id.in_(unused)))
 
 
 # -- processes
