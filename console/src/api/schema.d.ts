@@ -70,7 +70,7 @@ export interface components {
          * @description The kind of a change.
          * @enum {string}
          */
-        Action: "account.created" | "account.renamed" | "account.limited" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "person.signed_in" | "person.signed_out" | "person.unlinked" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored" | "price.set" | "price.removed";
+        Action: "account.created" | "account.renamed" | "account.limited" | "account.logged" | "account.closed" | "account.reopened" | "key.created" | "key.changed" | "key.rotated" | "key.revoked" | "budget.set" | "budget.removed" | "ledger.refunded" | "ledger.released" | "ledger.settled" | "webhook.disabled" | "audit.trimmed" | "person.added" | "person.changed" | "person.deactivated" | "person.activated" | "person.signed_in" | "person.signed_out" | "person.unlinked" | "member.added" | "member.changed" | "member.removed" | "key_policy.set" | "settings.changed" | "settings.restored" | "price.set" | "price.removed" | "content.read" | "content.deleted";
         /**
          * AttemptShape
          * @description One order placed at a vendor.
@@ -1203,6 +1203,16 @@ export interface components {
              */
             tags: string[];
             /**
+             * Content Log
+             * @description whether its prompts and answers are logged; null: as its account
+             */
+            content_log: boolean | null;
+            /**
+             * Logs Content
+             * @description true: they are logged, by the key or its account, if the settings allow it
+             */
+            logs_content: boolean;
+            /**
              * Person Id
              * @description the person it belongs to; null for a service key
              */
@@ -1479,6 +1489,16 @@ export interface components {
              * @description tags of all its requests, which callers cannot remove
              */
             tags: string[];
+            /**
+             * Content Log
+             * @description whether its prompts and answers are logged; null: as its account
+             */
+            content_log: boolean | null;
+            /**
+             * Logs Content
+             * @description true: they are logged, by the key or its account, if the settings allow it
+             */
+            logs_content: boolean;
             /**
              * Person Id
              * @description the person it belongs to; null for a service key
@@ -2531,7 +2551,7 @@ export interface components {
              * Verdict
              * @enum {string}
              */
-            verdict: "new" | "changed" | "same" | "declared" | "ambiguous" | "unusable" | "unlisted" | "unmapped";
+            verdict: "new" | "changed" | "same" | "declared" | "ambiguous" | "credits" | "unusable" | "unlisted" | "unmapped";
             /** Why */
             why: string;
             /**
@@ -2663,6 +2683,14 @@ export interface components {
             per_thousand_faces: string;
             /** Per Job If */
             per_job_if: {
+                [key: string]: string;
+            };
+            /** Per Second If */
+            per_second_if: {
+                [key: string]: string;
+            };
+            /** Per Image If */
+            per_image_if: {
                 [key: string]: string;
             };
             /**
@@ -4655,6 +4683,12 @@ export interface components {
              */
             tags: string[] | null;
             /**
+             * Content Log
+             * @description true: prompts and answers of its requests are logged; false: they are not; null: as its account has it
+             * @default null
+             */
+            content_log: boolean | null;
+            /**
              * @description the limits to change; null removes one
              * @default null
              */
@@ -5123,6 +5157,14 @@ export interface components {
              * @default null
              */
             entries: {
+                [key: string]: string;
+            } | null;
+            /**
+             * Credits
+             * @description by vendor or provider: USD for one of its credits
+             * @default null
+             */
+            credits: {
                 [key: string]: string;
             } | null;
         };
