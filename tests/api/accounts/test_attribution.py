@@ -293,7 +293,7 @@ async def test_a_tag_budget_bounds_chat_and_jobs_of_all_keys(chat: Chat):
     ]
 
 
-async def test_a_crowd_never_passes_the_budget_of_a_tag_on_two_gateways(start: Start, tmp_path):
+async def test_a_crowd_never_passes_the_budget_of_a_tag_on_two_gateways(start: Start):
     async with OpenAIDouble() as double:
         toml = (
             f'{SETTINGS}[vendors.upstream]\ntype = "openai_compatible"\napi_key = "{double.key}"\n'
