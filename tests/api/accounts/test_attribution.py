@@ -174,6 +174,12 @@ async def test_jobs_batches_pipelines_and_facades(server: Server):
     step = {"name": "draw", "model": VIDEO, "params": {"prompt": "a boat"}}
     response = await server.client.post("/api/v1/pipelines", json={"steps": [step]}, headers=tags)
     assert response.status_code == 202, response.text
+    failing = {**step, "params": {"prompt": "a boat", "script": {"latency": 0.01, "ending": "failed"}}}
+    run = (await server.client.post("/api/v1/pipelines", json={"steps": [failing]}, headers=tags)).json()
+    path = f"/api/v1/pipelines/{run['id']}"
+    assert (await server.client.get(path, params={"wait": 60})).json()["status"] == "failed"
+    again = await server.client.post(f"{path}/retry", json={})
+    assert again.status_code == 202, again.text
     wish = {"model": "sim_text_to_image", "prompt": "a boat", "user": "ada"}
     assert (await server.client.post("/v1/images/generations", json=wish, headers=tags)).status_code == 200
     query = {"input": {"prompt": "a boat"}}
@@ -184,7 +190,7 @@ async def test_jobs_batches_pipelines_and_facades(server: Server):
     jobs = (await server.client.get("/api/v1/jobs")).json()["data"]
     found = {(tuple(job["tags"]), job["end_user"], job["session"]) for job in jobs}
     assert found == {(("blue", "red"), None, None), (("red",), None, "s"), (("red",), "ada", "s")}
-    assert len(jobs) == 6
+    assert len(jobs) == 8
 
 
 async def test_hostile_headers_harm_nobody(chat: Chat):
@@ -287,7 +293,7 @@ async def test_a_tag_budget_bounds_chat_and_jobs_of_all_keys(chat: Chat):
     ]
 
 
-async def test_a_crowd_never_passes_the_budget_of_a_tag_on_two_gateways(start: Start, tmp_path):
+async def test_a_crowd_never_passes_the_budget_of_a_tag_on_two_gateways(start: Start):
     async with OpenAIDouble() as double:
         toml = (
             f'{SETTINGS}[vendors.upstream]\ntype = "openai_compatible"\napi_key = "{double.key}"\n'

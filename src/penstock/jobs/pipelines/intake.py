@@ -8,6 +8,7 @@ from typing import Any, Final
 from penstock.billing.admission import Admission
 from penstock.catalog.params import read
 from penstock.domain.api_keys import ApiKey, Reuse
+from penstock.domain.attribution.labels import Attribution
 from penstock.domain.ids import new_id
 from penstock.domain.jobs import Job, State
 from penstock.domain.pipelines.records import OnError, Pipeline, PipelineStep
@@ -146,6 +147,8 @@ class PipelineIntake:
             earlier, jobs = await self._database.read(get, submission.key.account_id, pipeline_id)
             if earlier.is_past(self._clock()):
                 raise Gone("The pipeline has been removed.")
+            own = [job.attribution for job in jobs.values() if job.pipeline_id == earlier.id and job.attribution]
+            submission = _inherit(submission, own[0]) if own else submission
             return await self._accept(submission, self._repeat(earlier, jobs, body))
 
     async def _find_earlier(self, submission: SubmittedRequest) -> PipelineReceipt | None:
@@ -453,3 +456,11 @@ def _may_reuse(body: PipelineBody, key: ApiKey) -> bool:
     if body.reuse is not None:
         return body.reuse is Reuse.EXACT
     return key.reuse == Reuse.EXACT and not (body.webhook and body.webhook.job_events)
+
+
+def _inherit(submission: SubmittedRequest, earlier: Attribution) -> SubmittedRequest:
+    """Return a retry with the attribution of what it repeats, unless it names one of its own."""
+    fixed = submission.key.tags
+    if submission.attribution not in (None, Attribution(fixed)):
+        return submission
+    return replace(submission, attribution=earlier.with_tags(fixed))
