@@ -26,6 +26,7 @@ from penstock.settings.tables import (
     Provenance,
     Records,
     RouteTable,
+    RunTime,
     Sealing,
     Server,
     Settings,
@@ -39,6 +40,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "settings.md"
 SECTIONS = {
     "server": Server,
     "fetch": Fetch,
+    "run_time": RunTime,
     "assets": AssetDownloads,
     "jobs": Jobs,
     "chat": Chat,

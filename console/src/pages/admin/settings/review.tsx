@@ -19,6 +19,8 @@ export interface Proposal {
   about?: ReactNode;
   /** Known already, as of a restore, which cannot be tried without making it. */
   differences?: SettingsDifference[];
+  /** Differences of such a change to another version that came first. */
+  compare?: (newest: SettingsVersionDetail) => SettingsDifference[];
   onDone?: () => void;
 }
 
@@ -112,7 +114,9 @@ function useCheck(proposal: Proposal) {
     setError(null);
     try {
       const { version } = await call<{ version: number }>("/admin/v1/settings");
-      setOther(await call<SettingsVersionDetail>(`/admin/v1/settings/versions/${version}`));
+      const newest = await call<SettingsVersionDetail>(`/admin/v1/settings/versions/${version}`);
+      setOther(newest);
+      if (proposal.compare) setDifferences(proposal.compare(newest));
       await tryOn(version);
     } catch (caught) {
       setError(caught);

@@ -62,6 +62,7 @@ function Loaded({ title, back, found, now }: Props) {
       base: now.version,
       deed: "Restore",
       differences: compare(now, found),
+      compare: (newest) => compare(newest, found),
       onDone: () => navigate("/admin/settings"),
     });
   const { vendors, models, limits } = found;
