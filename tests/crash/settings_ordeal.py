@@ -237,9 +237,9 @@ class Ordeal:
                     self.report.problems.append(f"after the restart: {answer.status_code} {answer.text[:200]}")
 
 
-def find_secrets(folder: Path, dump: bytes) -> list[str]:
+def find_secrets(folder: Path, dump: bytes, key: str) -> list[str]:
     """Return where a secret is in clear: the dump of the store, and all files but the settings' own."""
-    words = (SECRET.encode(), MASTER_KEY.encode())
+    words = [word.encode() for word in (SECRET, MASTER_KEY, ADMIN_KEY, key)]
     found = ["the dump of the store"] if any(word in dump for word in words) else []
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "penstock.toml"]
     return found + [str(path.relative_to(folder)) for path in files if any(word in path.read_bytes() for word in words)]
@@ -257,7 +257,9 @@ def run(gateways: int, workers: int, changes: int, seed: int) -> Report:
             ordeal = Ordeal(Path(name), gateways, workers, changes, seed)
             report = asyncio.run(ordeal.run(url, f"http://127.0.0.1:{port}/v1"))
             dump = subprocess.run((BINARIES / "pg_dump", url), check=True, capture_output=True).stdout  # noqa: S603
-            report.problems += [f"a secret is in clear in {place}" for place in find_secrets(Path(name), dump)]
+            report.problems += [
+                f"a secret is in clear in {place}" for place in find_secrets(Path(name), dump, ordeal.key)
+            ]
             return report
     finally:
         server.remove()

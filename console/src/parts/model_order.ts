@@ -9,6 +9,9 @@ export const KINDS: Record<string, string> = {
   audio: "Audio",
   text: "Text",
   chat: "Chat",
+  embedding: "Embeddings",
+  speech: "Speech",
+  transcription: "Transcripts",
 };
 
 /** Kinds that answer at once, without a job. */

@@ -148,13 +148,17 @@ class LiveSettings:
         await self.follow()
         return stored.version.document, made
 
-    async def restore(self, actor: str, base: int, version: int, note: str = "") -> tuple[Document, SettingsVersion]:
-        """Make an earlier version the newest again, with its secrets."""
+    async def restore(
+        self, actor: str, base: int, version: int, *, note: str = "", dry_run: bool = False
+    ) -> tuple[Document, SettingsVersion]:
+        """Check an earlier version and make it the newest again, with its secrets. Return both as `change` does."""
         stored = await self._database.read(versions.read, version)
         before = await self._database.read(versions.read)
         versions.check_base(before.version.version, base)
         draft = SettingsDraft({part: dict(entries) for part, entries in stored.version.document.items()})
         await self.check(draft, stored)
+        if dry_run:
+            return before.version.document, SettingsVersion(base, document=draft.document)
         made = await self._database.write(
             versions.commit, actor, base, draft, None, self._clocks.now(), note=note, restored=version
         )

@@ -84,6 +84,18 @@ async def test_of_two_administrators_one_gets_a_conflict(start: Start):
     assert fresh.status_code == 200
 
 
+async def test_a_restore_is_shown_before_it_is_made(start: Start):
+    admin = await administer(await start(WITH_ADMIN))
+    await change(admin, 0, vendors={"late": SIM})
+    await change(admin, 1, vendors={"late": {**SIM, "api_key": "sk-another-key-98765"}})
+    shown = await call(admin, "POST", "/settings/versions/1/restore", {"base_version": 2, "dry_run": True})
+    secret = {"path": "vendors.late.api_key", "change": "changed", "before": "(secret)", "after": "(secret)"}
+    assert (shown["dry_run"], shown["version"], shown["changes"]) == (True, 2, [secret])
+    assert (await call(admin, "GET", "/settings"))["version"] == 2
+    made = await call(admin, "POST", "/settings/versions/1/restore", {"base_version": 2})
+    assert (made["dry_run"], made["version"], made["changes"]) == (False, 3, [secret])
+
+
 async def test_a_version_comes_back_exactly(start: Start):
     server = await start(WITH_ADMIN)
     admin = await administer(server)

@@ -344,6 +344,7 @@ class RestoreBody(Params):
 
     base_version: Integer | None = Field(default=None, description="the version that you have read; or use `If-Match`")
     note: Line = Field(default="", max_length=200, description="the reason, for the history")
+    dry_run: Boolean = Field(default=False, description="true: check the version and show what changes, store nothing")
 
 
 class ConnectionTestBody(Params):

@@ -174,8 +174,10 @@ async def restore_version(version: Version, request: Request, if_match: IfMatch 
     admin = await admit_administrator(request)
     wanted, _ = await read_params(request, RestoreBody)
     base = _read_base(wanted.base_version, if_match)
-    before, made = await admin.gateway.run_time.restore(admin.actor, base, version, wanted.note)
-    return Json(describe_change(before, made, dry_run=False))
+    before, made = await admin.gateway.run_time.restore(
+        admin.actor, base, version, note=wanted.note, dry_run=wanted.dry_run
+    )
+    return Json(describe_change(before, made, dry_run=wanted.dry_run))
 
 
 def _merge(current: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,10 +17,6 @@ export interface Proposal {
   base: number;
   deed?: string;
   about?: ReactNode;
-  /** Known already, as of a restore, which cannot be tried without making it. */
-  differences?: SettingsDifference[];
-  /** Differences of such a change to another version that came first. */
-  compare?: (newest: SettingsVersionDetail) => SettingsDifference[];
   onDone?: () => void;
 }
 
@@ -102,13 +98,13 @@ function Meanwhile({ version }: { version: SettingsVersionDetail }) {
 /** Try the change, of the newest version if another came first. */
 function useCheck(proposal: Proposal) {
   const [base, setBase] = useState(proposal.base);
-  const [differences, setDifferences] = useState(proposal.differences);
+  const [differences, setDifferences] = useState<SettingsDifference[] | null>(null);
   const [other, setOther] = useState<SettingsVersionDetail | null>(null);
   const [error, setError] = useState<unknown>(null);
   const begun = useRef(false);
   const tryOn = async (version: number) => {
     setBase(version);
-    if (!proposal.differences) setDifferences((await send(proposal.change, version, "", true)).changes);
+    setDifferences((await send(proposal.change, version, "", true)).changes);
   };
   const check = async () => {
     setError(null);
@@ -116,7 +112,6 @@ function useCheck(proposal: Proposal) {
       const { version } = await call<{ version: number }>("/admin/v1/settings");
       const newest = await call<SettingsVersionDetail>(`/admin/v1/settings/versions/${version}`);
       setOther(newest);
-      if (proposal.compare) setDifferences(proposal.compare(newest));
       await tryOn(version);
     } catch (caught) {
       setError(caught);

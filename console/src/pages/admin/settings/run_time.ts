@@ -45,7 +45,7 @@ export function useVendorTypes() {
 /** Make a change, or only check it. */
 export function send(change: Change, base: number, note = "", dryRun = false): Promise<SettingsChange> {
   if (change.restore !== undefined) {
-    return call(`${PLACE}/versions/${change.restore}/restore`, { body: { base_version: base, note } });
+    return call(`${PLACE}/versions/${change.restore}/restore`, { body: { base_version: base, note, dry_run: dryRun } });
   }
   const method = change.replace ? "PUT" : "PATCH";
   const body = { ...(change.replace ?? change.wish), base_version: base, note, dry_run: dryRun };

@@ -4,7 +4,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { call } from "../../../api/call";
-import type { SettingsDifference, SettingsVersionDetail } from "../../../api/shapes";
+import type { SettingsVersionDetail } from "../../../api/shapes";
 import { CodeBlock } from "../../../parts/code_block";
 import { ErrorNotice } from "../../../parts/error_notice";
 import { BackTo, Facts, Panel } from "../../../parts/facts";
@@ -19,10 +19,9 @@ export function VersionPage({ version }: { version: number }) {
   const settings = useSettings();
   const newest = settings.data?.version ?? null;
   const found = useVersion(version);
-  const now = useVersion(newest);
   const back = <BackTo to="/admin/settings">{WORDS.settingsHistory}</BackTo>;
   const title = `Version ${version}`;
-  const error = found.error ?? settings.error ?? now.error;
+  const error = found.error ?? settings.error;
   if (error) {
     return (
       <Page title={title} back={back}>
@@ -30,15 +29,14 @@ export function VersionPage({ version }: { version: number }) {
       </Page>
     );
   }
-  if (!found.data || !now.data) return <PageLoading />;
-  return <Loaded title={title} back={back} found={found.data} now={now.data} />;
+  if (!found.data || newest === null) return <PageLoading />;
+  return <Loaded title={title} back={back} found={found.data} newest={newest} />;
 }
 
-function useVersion(version: number | null) {
+function useVersion(version: number) {
   return useQuery({
     queryKey: [...SETTINGS_KEY, "version", version],
     queryFn: ({ signal }) => call<SettingsVersionDetail>(`/admin/v1/settings/versions/${version}`, { signal }),
-    enabled: version !== null,
     staleTime: Number.POSITIVE_INFINITY,
   });
 }
@@ -47,22 +45,20 @@ interface Props {
   title: string;
   back: React.ReactNode;
   found: SettingsVersionDetail;
-  now: SettingsVersionDetail;
+  newest: number;
 }
 
-function Loaded({ title, back, found, now }: Props) {
+function Loaded({ title, back, found, newest }: Props) {
   const [, navigate] = useLocation();
   const [proposal, setProposal] = useState<Proposal | null>(null);
-  const isNewest = found.version === now.version;
+  const isNewest = found.version === newest;
   const restore = () =>
     setProposal({
       title: `Restore version ${found.version}?`,
       about: "It becomes the newest version, with its secrets. This is the difference to now.",
       change: { restore: found.version },
-      base: now.version,
+      base: newest,
       deed: "Restore",
-      differences: compare(now, found),
-      compare: (newest) => compare(newest, found),
       onDone: () => navigate("/admin/settings"),
     });
   const { vendors, models, limits } = found;
@@ -89,30 +85,4 @@ function Loaded({ title, back, found, now }: Props) {
       <Review proposal={proposal} onClose={() => setProposal(null)} />
     </Page>
   );
-}
-
-type Parts = Pick<SettingsVersionDetail, "vendors" | "models" | "limits">;
-
-/** Differences by option, as the server lists them. A secret that both versions have may still differ. */
-function compare(before: Parts, after: Parts): SettingsDifference[] {
-  const old = leaves(before);
-  const fresh = leaves(after);
-  const paths = [...new Set([...old.keys(), ...fresh.keys()])].toSorted();
-  return paths.flatMap((path) => {
-    const [from, to] = [old.get(path), fresh.get(path)];
-    if (JSON.stringify(from) === JSON.stringify(to)) return [];
-    const change = from === undefined ? "added" : to === undefined ? "removed" : "changed";
-    const shown = { path, change, ...(from !== undefined && { before: from }), ...(to !== undefined && { after: to }) };
-    return [shown as SettingsDifference];
-  });
-}
-
-function leaves({ vendors, models, limits }: Parts): Map<string, unknown> {
-  const found = new Map<string, unknown>(Object.entries(limits).map(([name, value]) => [`limits.${name}`, value]));
-  for (const [part, entries] of Object.entries({ vendors, models })) {
-    for (const [name, entry] of Object.entries(entries)) {
-      for (const [option, value] of Object.entries(entry as object)) found.set(`${part}.${name}.${option}`, value);
-    }
-  }
-  return found;
 }

@@ -76,7 +76,7 @@ export function TypeCards({ types }: { types: VendorType[] }) {
 function cardsOf(type: VendorType): Card[] {
   const place = `/admin/vendors/new/${encodeURIComponent(type.type)}`;
   const about = capital(type.about);
-  const kinds = type.kinds.length > 0 ? type.kinds : ["any"];
+  const kinds = type.kinds.length > 0 ? type.kinds : ["Any kind"];
   const presets = Object.entries(presetsOf(type)).map(([title, address]) => ({
     to: `${place}?preset=${encodeURIComponent(title)}`,
     title,
