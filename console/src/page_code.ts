@@ -16,6 +16,7 @@ export const PAGE_CODE = {
   "/people": () => import("./pages/people/people"),
   "/admin/keys": () => import("./pages/admin/keys"),
   "/admin/accounts": () => import("./pages/admin/accounts"),
+  "/admin/people": () => import("./pages/admin/people/people"),
   "/admin/budgets": () => import("./pages/admin/budgets"),
   "/admin/ledger": () => import("./pages/admin/ledger"),
   "/admin/usage": () => import("./pages/admin/all_usage"),

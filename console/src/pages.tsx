@@ -117,7 +117,7 @@ export const PAGES: PageEntry[] = [
     title: WORDS.mySessions,
     icon: "leave",
     role: "account",
-    shortcut: "e",
+    shortcut: "f",
     isForPeople: true,
     Component: lazy(PAGE_CODE["/my-sessions"]),
   },
@@ -156,6 +156,14 @@ export const PAGES: PageEntry[] = [
     role: "admin",
     shortcut: "a",
     Component: lazy(PAGE_CODE["/admin/accounts"]),
+  },
+  {
+    path: "/admin/people",
+    title: WORDS.allPeople,
+    icon: "accounts",
+    role: "admin",
+    shortcut: "x",
+    Component: lazy(PAGE_CODE["/admin/people"]),
   },
   {
     path: "/admin/budgets",

@@ -43,6 +43,7 @@ PAGES = {
     "one key": "/admin/keys/{key}",
     "accounts": "/admin/accounts",
     "one account": "/admin/accounts/{account}",
+    "all people": "/admin/people",
     "budgets": "/admin/budgets",
     "ledger": "/admin/ledger",
     "all usage": "/admin/usage",

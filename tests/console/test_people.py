@@ -5,7 +5,7 @@ import re
 
 import pytest
 from chromium import OpenTab
-from console_stage import Theatre
+from console_stage import ADMIN_KEY, Theatre
 from people_steps import enroll
 from playwright.sync_api import expect
 
@@ -50,6 +50,36 @@ def test_an_owner_adds_a_person_who_sees_less(open_tab: OpenTab, theatre: Theatr
         expect(menu.get_by_role("link", name="Jobs")).to_be_visible()
         for hidden in ("People", "My keys", "Content log"):
             expect(menu.get_by_role("link", name=hidden)).to_have_count(0)
+
+
+def test_an_operator_adds_a_person_gives_a_role_and_ends_it_all(open_tab: OpenTab):
+    with open_tab(admin=ADMIN_KEY) as tab:
+        tab.open("/admin/people")
+        tab.button("Add a person").first.click()
+        dialog = tab.dialog()
+        dialog.get_by_label("E-mail").fill("zoe@example.org")
+        dialog.get_by_label("Name").fill("Zoe")
+        dialog.get_by_role("button", name="Add", exact=True).click()
+        expect(tab.page.get_by_role("heading", name="Zoe")).to_be_visible()
+        tab.button("Give a role").click()
+        tab.dialog().get_by_label("Account").click()
+        tab.page.get_by_role("option").first.click()
+        tab.dialog().get_by_role("button", name="Save").click()
+        roles = tab.page.get_by_role("table", name="Roles")
+        expect(roles.get_by_text("member")).to_be_visible()
+        assert tab.look() == []
+        tab.button("Make operator").click()
+        tab.dialog().get_by_role("button", name="Make operator").click()
+        expect(tab.button("Take away operator")).to_be_visible()
+        tab.button("Deactivate").click()
+        tab.dialog().get_by_role("button", name="Deactivate the person").click()
+        expect(tab.button("Activate")).to_be_visible()
+        expect(roles).to_have_count(0)
+        tab.open("/admin/people")
+        row = tab.page.get_by_role("row", name=re.compile("zoe@"))
+        expect(row).to_be_visible()
+        expect(row.get_by_text("operator")).to_have_count(0)
+        assert tab.look() == []
 
 
 def test_a_person_makes_a_key_and_revokes_it(open_tab: OpenTab, ada: str):

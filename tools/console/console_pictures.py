@@ -211,6 +211,7 @@ def paths(names: dict[str, str]) -> dict[str, str]:
         "key": f"/admin/keys/{names['key']}",
         "accounts": "/admin/accounts",
         "account": f"/admin/accounts/{names['account']}",
+        "people": "/admin/people",
         "budgets": "/admin/budgets",
         "ledger": "/admin/ledger",
         "all-usage": "/admin/usage",

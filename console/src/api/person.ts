@@ -2,7 +2,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { getSession, useSession } from "../session";
 import { call } from "./call";
-import type { OwnKey, OwnPerson } from "./shapes";
+import type { Member, OwnKey, OwnPerson } from "./shapes";
+
+export const ROLES: Member["role"][] = ["owner", "admin", "billing", "member", "viewer"];
 
 /** The account's key, with what it may do. */
 export function useOwnKey() {

@@ -28,6 +28,7 @@ export type ContentSummary = Schemas["ContentSummary"];
 export type ContentRecord = Schemas["ContentRecord"];
 export type ContentMessage = Schemas["ContentMessage"];
 export type ContentPart = Schemas["ContentPart"];
+export type Person = Schemas["PersonRecord"];
 export type OwnPerson = Schemas["OwnPerson"];
 export type Member = Schemas["MemberRecord"];
 export type OwnSession = Schemas["OwnSession"];

@@ -13,6 +13,7 @@ const TONES: Record<string, string> = {
   revoked: "var(--mantine-color-red-6)",
   canceled: "var(--mantine-color-gray-6)",
   closed: "var(--mantine-color-gray-6)",
+  deactivated: "var(--mantine-color-gray-6)",
   pending: "var(--mantine-color-gate-5)",
   hold: "var(--mantine-color-gate-5)",
   settle: "var(--mantine-color-green-6)",

@@ -10,6 +10,7 @@ import { ErrorNotice } from "../../parts/error_notice";
 import { Page } from "../../parts/page";
 import { Ago } from "../../parts/time";
 import { WORDS } from "../../vocabulary";
+import { nameBrowser } from "./browser_name";
 
 const PATH = "/api/v1/sessions";
 
@@ -34,10 +35,10 @@ export default function MySessions() {
           rows={sessions.data}
           rowKey={(session) => session.id}
           columns={[
-            { title: "Browser", cell: (session) => nameBrowser(session) },
+            { title: WORDS.browser, cell: (session) => nameBrowser(session) },
             { title: "Address", cell: (session) => session.address, tight: true, wide: true },
-            { title: "Signed in", cell: (session) => <Ago time={session.created_at} />, tight: true, wide: true },
-            { title: "Last used", cell: (session) => <Ago time={session.seen_at} />, tight: true },
+            { title: WORDS.signedIn, cell: (session) => <Ago time={session.created_at} />, tight: true, wide: true },
+            { title: WORDS.lastUsed, cell: (session) => <Ago time={session.seen_at} />, tight: true },
             {
               title: WORDS.action,
               cell: (session) => <End session={session} onDone={refresh} />,
@@ -49,27 +50,6 @@ export default function MySessions() {
       )}
     </Page>
   );
-}
-
-const KNOWN: [RegExp, string][] = [
-  [/Edg\//, "Edge"],
-  [/Firefox\//, "Firefox"],
-  [/Chrom(e|ium)\/|HeadlessChrome\//, "Chrome"],
-  [/Safari\//, "Safari"],
-];
-const SYSTEMS: [RegExp, string][] = [
-  [/Windows/, "Windows"],
-  [/Android/, "Android"],
-  [/iPhone|iPad/, "iOS"],
-  [/Mac OS/, "macOS"],
-  [/Linux/, "Linux"],
-];
-
-/** `Firefox on Linux`, by the provider, from what a browser says of itself. */
-function nameBrowser({ browser, title, current }: SessionRecord): string {
-  const found = (of: [RegExp, string][]) => of.find(([pattern]) => pattern.test(browser))?.[1];
-  const name = [found(KNOWN) ?? "A browser", found(SYSTEMS)].filter(Boolean).join(" on ");
-  return `${name}, by ${title}${current ? " (this one)" : ""}`;
 }
 
 function End({ session, onDone }: { session: SessionRecord; onDone: () => Promise<void> }) {

@@ -3,6 +3,7 @@ import { Button, Select, TextInput } from "@mantine/core";
 import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../../api/call";
+import { ROLES } from "../../api/person";
 import type { Member } from "../../api/shapes";
 import { ConfirmButton } from "../../parts/confirm";
 import { DataTable } from "../../parts/data_table";
@@ -14,7 +15,6 @@ import { Icon } from "../../shell/icons";
 import { WORDS } from "../../vocabulary";
 import { FormModal } from "../admin/form_modal";
 
-const ROLES: Member["role"][] = ["owner", "admin", "billing", "member", "viewer"];
 const PATH = "/api/v1/people";
 
 export default function People() {
@@ -42,7 +42,7 @@ export default function People() {
       <Listing
         query={people}
         empty={
-          <EmptyState title="No people" icon="accounts">
+          <EmptyState title={WORDS.noPeople} icon="accounts">
             Add one by their e-mail address.
           </EmptyState>
         }
@@ -54,7 +54,7 @@ export default function People() {
             rowKey={(person) => person.id}
             stale={stale}
             columns={[
-              { title: "E-mail", cell: (person) => person.email },
+              { title: WORDS.email, cell: (person) => person.email },
               { title: WORDS.name, cell: (person) => person.name, wide: true },
               { title: WORDS.role, cell: (person) => person.role, tight: true },
               {
@@ -76,7 +76,7 @@ export default function People() {
         onSubmit={add}
       >
         <TextInput
-          label="E-mail"
+          label={WORDS.email}
           type="email"
           required
           value={email}
