@@ -1,4 +1,5 @@
-/** Check the words of the console: shared labels come from src/vocabulary.ts, and words that readers stumble over are not used. */
+/** Check the words of the console: shared labels come from src/vocabulary.ts, words that readers stumble over are not used,
+ * and no two pages have one shortcut. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import ts from "typescript";
@@ -34,7 +35,8 @@ const files = readdirSync("src", { recursive: true, encoding: "utf8" })
   .filter((name) => /\.tsx?$/.test(name) && !name.endsWith(".d.ts"))
   .map((name) => join("src", name));
 const texts = files.flatMap(readTexts);
-const problems = [...texts.flatMap(findOldWords), ...findRepeats(texts.filter((text) => text.isLabel))];
+const labels = texts.filter((text) => text.isLabel);
+const problems = [...texts.flatMap(findOldWords), ...findRepeats(labels), ...findEqualShortcuts()];
 for (const problem of problems) console.error(problem);
 process.exit(problems.length > 0 ? 1 : 0);
 
@@ -82,6 +84,12 @@ function findRepeats(labels) {
   for (const { file, text } of labels.filter(isShared)) places.set(text, (places.get(text) ?? new Set()).add(file));
   const repeated = [...places].filter(([, where]) => where.size > 1);
   return repeated.map(([text, where]) => `"${text}" is a label in ${[...where].join(", ")}: write it in ${VOCABULARY}`);
+}
+
+function findEqualShortcuts() {
+  const letters = [...readFileSync("src/pages.tsx", "utf8").matchAll(/shortcut: "(.)"/g)].map((found) => found[1]);
+  const twice = letters.filter((letter, place) => letters.indexOf(letter) < place);
+  return twice.map((letter) => `src/pages.tsx: two pages have the shortcut "${letter}"`);
 }
 
 function isShared({ file, text }) {
