@@ -114,7 +114,7 @@ async def test_the_export_has_redacted_content_of_accounts_with_the_log_only(sta
                 "stream": True,
             }
             assert (await logged.client.post("/v1/messages", json=body)).status_code == 200
-            [event] = await receiver.until(1)
+            [event] = await receiver.collect(1)
             [record] = await logged.records(1)
     assert (event.name, event.severity) == ("gen_ai.client.inference.operation.details", 5)
     assert event.resource["service.name"] == "penstock"

@@ -31,6 +31,7 @@ class OtlpReceiver:
     """Listens on loopback; `bodies` are the requests as they came."""
 
     status: int = 200
+    path: str = "/v1/traces"
     spans: list[Seen] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
 
@@ -44,8 +45,9 @@ class OtlpReceiver:
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["content-length"]))
-                receiver.take(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
-                self.send_response(receiver.status if self.path == "/v1/traces" else 404)
+                if self.path == receiver.path:
+                    receiver.take(gzip.decompress(body) if self.headers.get("content-encoding") == "gzip" else body)
+                self.send_response(receiver.status if self.path == receiver.path else 404)
                 self.send_header("content-length", "0")
                 self.end_headers()
 
@@ -91,7 +93,7 @@ def read_spans(body: bytes) -> list[Seen]:
     """The spans of one export."""
     groups = ExportTraceServiceRequest.FromString(body).resource_spans
     return [
-        _see(span, _read(group.resource.attributes))
+        _see(span, read_attributes(group.resource.attributes))
         for group in groups
         for scope in group.scope_spans
         for span in scope.spans
@@ -107,17 +109,22 @@ def _see(span: Any, resource: dict[str, Any]) -> Seen:
         parent=span.parent_span_id.hex(),
         seconds=(span.end_time_unix_nano - span.start_time_unix_nano) / 1e9,
         is_error=span.status.code == 2,
-        facts=_read(span.attributes),
+        facts=read_attributes(span.attributes),
         resource=resource,
     )
 
 
-def _read(attributes: Any) -> dict[str, Any]:
+def read_attributes(attributes: Any) -> dict[str, Any]:
     return {each.key: _value(each.value) for each in attributes}
 
 
 def _value(value: Any) -> Any:
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
-        return [_value(item) for item in value.array_value.values]
-    return getattr(value, kind)
+    match value.WhichOneof("value"):
+        case "array_value":
+            return [_value(item) for item in value.array_value.values]
+        case "kvlist_value":
+            return read_attributes(value.kvlist_value.values)
+        case None:
+            return None
+        case kind:
+            return getattr(value, kind)
