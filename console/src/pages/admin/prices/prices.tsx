@@ -64,7 +64,7 @@ function Unpriced({ places }: { places: PlacePrice[] }) {
       color="gate"
       title={places.length === 1 ? "A model has no price" : `${places.length} models have no price`}
     >
-      Requests to them count as free, and budgets do not stop them: {named.join(", ")}
+      Their cost is unknown, and keys with a budget cannot use them: {named.join(", ")}
       {rest > 0 && ` and ${rest} more`}. Update the prices from a list, or set one at{" "}
       <Link href="/admin/routes">{WORDS.modelRoutes}</Link>.
     </Alert>
