@@ -178,7 +178,7 @@ class Ordeal:
                 {"vendors": {"late": None}},
                 {"models": {"at-run-time": {**model, "vendor": "nobody"}}},
                 {"vendors": {"acme": table}},
-                {"vendors": {"late": {**table, "base_url": "http://10.0.0.1"}}},
+                {"vendors": {"late": {**table, "base_url": "http://169.254.169.254"}}},
                 {"vendors": {"late": table}, "base_version": version - 1},
             ]
             body = self.dice.choice(wrong)
@@ -276,7 +276,7 @@ def describe(report: Report) -> dict[str, Any]:
         "changes": report.changes,
         "invalid": report.refused,
         "followed_seconds": {"p50": round(times[len(times) // 2], 3), "max": round(times[-1], 3)},
-        "problems": [*report.problems, *report.failures[:5]],
+        "problems": [*report.problems[:10], *report.failures[:5]],
     }
 
 
