@@ -4,7 +4,7 @@ import hashlib
 import hmac
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
@@ -163,16 +163,20 @@ class Somebody:
 
     async def do(self, verb: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a change in the store. It applies here at once, on other servers within a second."""
-        done = await self.gateway.database.write(self._change, partial(verb, *args, **kwargs))
+
+        def change(connection: Connection) -> T:
+            self._confirm(connection)
+            return verb(connection, *args, **kwargs)
+
+        done = await self.gateway.database.write(change)
         self.gateway.forget_access()
         return done
 
-    def _change(self, connection: Connection, verb: Callable[[Connection], T]) -> T:
-        """Run a change if the person still has the role. It was read up to a second ago."""
+    def _confirm(self, connection: Connection) -> None:
+        """Raise unless the person still has the role. It was read up to a second ago."""
         membership = people_rows.get_membership(connection, self.person_id, self.account_id)
         if membership is None or membership.role is not self.role:
             raise RoleNotAllowed("Your role in this account has just changed.", suggestion="Reload, then try again.")
-        return verb(connection)
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a read in the store."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator
 import pytest
 import pytest_asyncio
 from conftest import running
-from doubles.oidc import DoubleServer
+from oidc_double import DoubleServer
 from sign_in_steps import MovedClocks, Stage, write_settings
 
 from penstock.settings.tables import load

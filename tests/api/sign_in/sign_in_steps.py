@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 from conftest import SIMULATOR, Server, client_of
-from doubles.oidc import CLIENT, SECRET, DoubleServer, OidcDouble
+from oidc_double import CLIENT, SECRET, DoubleServer, OidcDouble
 
 from penstock.accounts import administration
 from penstock.clocks import Clocks

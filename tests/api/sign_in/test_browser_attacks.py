@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from aiohttp import web
-from doubles.oidc import answer_slowly
+from oidc_double import answer_slowly
 from sign_in_steps import CSRF, SIGN_IN, Browser, Stage, read
 from yarl import URL
 

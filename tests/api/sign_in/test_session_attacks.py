@@ -3,7 +3,7 @@
 import logging
 
 import pytest
-from doubles.oidc import EVENT, make_key, sign_not_at_all, sign_with_public_key
+from oidc_double import EVENT, make_key, sign_not_at_all, sign_with_public_key
 from sign_in_steps import CSRF, SIGN_IN, Browser, Stage, read
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

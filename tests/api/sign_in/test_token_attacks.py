@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 import pytest
-from doubles.oidc import CLIENT, encode, make_key, sign_not_at_all, sign_with_public_key
+from oidc_double import CLIENT, encode, make_key, sign_not_at_all, sign_with_public_key
 from sign_in_steps import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

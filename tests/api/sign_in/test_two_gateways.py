@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest_asyncio
 from conftest import Server, running
-from doubles.oidc import DoubleServer
+from oidc_double import DoubleServer
 from sign_in_steps import CSRF, SIGN_IN, Browser, MovedClocks, Stage, write_settings
 
 from penstock.settings.tables import Settings, load

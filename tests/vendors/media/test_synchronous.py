@@ -286,6 +286,9 @@ async def test_the_reply_is_removed_once_its_pictures_are_stored(start, openai):
     server = await start(openai.settings())
     job = await server.generate("openai_image", prompt="a fox", n=2)
     await open_outputs(server, job)
+    async with asyncio.timeout(60):
+        while reply_files(server, job):  # noqa: ASYNC110  the job ends first
+            await asyncio.sleep(0.02)
     assert reply_files(server, job) == []
 
 

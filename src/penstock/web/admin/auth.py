@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from fastapi import Request
@@ -38,19 +37,23 @@ class Administrator:
     actor: str = Actor.ADMIN
 
     async def do(self, verb: Callable[Concatenate[Connection, str, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Run a change in the store in the name of the administrator."""
-        done = await self.gateway.database.write(self._change, partial(verb, *args, **kwargs))
+        """Run a change in the store in the name of the administrator, who may just have lost the right."""
+
+        def change(connection: Connection) -> T:
+            self._confirm(connection)
+            return verb(connection, self.actor, *args, **kwargs)
+
+        done = await self.gateway.database.write(change)
         self.gateway.forget_access()  # changes apply here at once, on other servers within a second
         self.gateway.admission.reconsider()
         return done
 
-    def _change(self, connection: Connection, verb: Callable[[Connection, str], T]) -> T:
-        """Run a change if the person still is an operator. That was read up to a second ago."""
+    def _confirm(self, connection: Connection) -> None:
+        """Raise unless the person still is an operator. That was read up to a second ago."""
         if self.actor != Actor.ADMIN:
             person = people_rows.find(connection, self.actor)
             if person is None or not person.is_operator:
                 raise RoleNotAllowed("You are no longer an operator of this server.")
-        return verb(connection, self.actor)
 
     async def look(self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a read in the store."""
