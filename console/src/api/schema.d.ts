@@ -5268,6 +5268,12 @@ export interface components {
              * @default
              */
             note: string;
+            /**
+             * Dry Run
+             * @description true: check the version and show what changes, store nothing
+             * @default false
+             */
+            dry_run: boolean;
         };
         /**
          * Reuse

@@ -20,13 +20,15 @@ interface Props {
   settings: RunTimeSettings;
 }
 
+/** Ticks follow what is offered now. Names that are being typed stay, whatever else changes. */
 export function ModelChoice(props: Props) {
-  return props.type.kind === "chat" ? <ByName {...props} /> : <FromList {...props} />;
+  if (props.type.kind === "chat") return <ByName {...props} />;
+  return <FromList key={`${props.settings.version} ${props.vendor?.models.join() ?? ""}`} {...props} />;
 }
 
 type Models = Record<string, Options | null>;
 
-/** Store models, and say so. */
+/** Store models, and say so. Return whether they are stored. */
 function useSave(settings: RunTimeSettings) {
   const client = useQueryClient();
   const [busy, setBusy] = useState(false);
@@ -38,8 +40,10 @@ function useSave(settings: RunTimeSettings) {
       await send({ wish: { models } }, settings.version);
       toast(words, "Settings changed");
       await refresh(client);
+      return true;
     } catch (caught) {
       setError(caught);
+      return false;
     } finally {
       setBusy(false);
     }
@@ -118,11 +122,11 @@ function ByName({ name, type, settings }: Props) {
   const [kind, setKind] = useState("chat");
   const { busy, error, save } = useSave(settings);
   const listed = listedModels(name);
-  const store = () =>
-    save(
-      Object.fromEntries(names.map((model) => [idOf(model, name, settings), { kind, vendor: name, model }] as const)),
-      names.length === 1 ? `${names[0]} is offered.` : `${names.length} models are offered.`,
-    );
+  const store = async () => {
+    const models = names.map((model) => [idOf(model, name, settings), { kind, vendor: name, model }] as const);
+    const words = names.length === 1 ? `${names[0]} is offered.` : `${names.length} models are offered.`;
+    if (await save(Object.fromEntries(models), words)) setNames([]);
+  };
   return (
     <Panel title="Add models">
       <Stack gap="sm" maw={720}>

@@ -63,7 +63,7 @@ function Loaded({ row: { name, entry, vendor }, type, settings, back }: Props) {
   const [, navigate] = useLocation();
   const [proposal, setProposal] = useState<Proposal | null>(null);
   const [editing, setEditing] = useState(false);
-  const [listing, setListing] = useState(0);
+  const [, setListing] = useState(0);
   const isOurs = entry?.origin === "run_time";
   return (
     <Page
@@ -112,13 +112,7 @@ function Loaded({ row: { name, entry, vendor }, type, settings, back }: Props) {
           )}
         </div>
         {type && isOurs && entry.enabled && !entry.shadowed && (
-          <ModelChoice
-            key={`${settings.version} ${listing} ${vendor?.models.join()}`}
-            name={name}
-            type={type}
-            vendor={vendor}
-            settings={settings}
-          />
+          <ModelChoice name={name} type={type} vendor={vendor} settings={settings} />
         )}
         {vendor && vendor.models.length > 0 && <TryIt models={vendor.models} />}
       </div>
