@@ -20,9 +20,12 @@ export function ConfirmButton({ label, question, children, deed, harmless, ready
   const [opened, { open, close }] = useDisclosure(false);
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>(null);
+  // The deed may change the label, and the dialog takes a moment to close: it keeps the words that were confirmed.
+  const [asked, setAsked] = useState({ question, deed: deed ?? label });
   const color = harmless ? undefined : "red.9";
   const begin = () => {
     setError(null);
+    setAsked({ question, deed: deed ?? label });
     open();
   };
   const confirm = async () => {
@@ -42,7 +45,7 @@ export function ConfirmButton({ label, question, children, deed, harmless, ready
       <Button variant="default" {...button} onClick={begin}>
         {label}
       </Button>
-      <Modal opened={opened} onClose={close} title={question} closeButtonProps={{ "aria-label": "Close" }}>
+      <Modal opened={opened} onClose={close} title={asked.question} closeButtonProps={{ "aria-label": "Close" }}>
         <Stack gap="sm">
           <Text size="sm" component="div">
             {children}
@@ -53,7 +56,7 @@ export function ConfirmButton({ label, question, children, deed, harmless, ready
               {harmless ? "Cancel" : "Keep it"}
             </Button>
             <Button {...(color ? { color } : {})} onClick={confirm} loading={busy} disabled={ready === false}>
-              {deed ?? label}
+              {asked.deed}
             </Button>
           </Group>
         </Stack>
