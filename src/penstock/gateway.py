@@ -65,7 +65,7 @@ from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
 from penstock.sealing.master_keys import MasterKeys
 from penstock.sealing.vault import Vault
-from penstock.settings.tables import Settings
+from penstock.settings.tables import Provenance, Settings
 from penstock.sign_in.provider import ProviderOptions
 from penstock.sign_in.sessions import ConsoleSessions
 from penstock.sign_in.sign_in import SignIn
@@ -269,9 +269,11 @@ class Gateway:
         await self.run_time.reload(settings)
 
     async def _use(self, settings: Settings) -> None:
-        """Use new settings for all new work; log those that need a restart."""
+        """Use new settings for all new work; log those that need a restart. What can fail comes before all changes."""
         offers = build_offers(settings, self.offers, self.clocks, self.prices.rows)
         guardrails = _make_guardrails(settings, offers)
+        if self._is_assembled and settings.provenance != self.settings.provenance:
+            self.credential = await self._open_credential(settings.provenance)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
             if wanted != used:
@@ -283,7 +285,6 @@ class Gateway:
         self._rules, self._chat_policy = _make_rules(settings), _make_chat_policy(settings)
         if not self._is_assembled:
             return
-        await self._read_credential()
         self.sign_in.use(_make_providers(settings))
         self.relay.routes.forget()
         self.dispatch.reseat()
@@ -335,7 +336,7 @@ class Gateway:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
         self.share_tokens = ShareTokens(secret)
-        await self._read_credential()
+        self.credential = await self._open_credential(self.settings.provenance)
         self._resources.push_async_callback(self.guardrails.close)
         await self._open_assets()
         self._open_admission(secret)
@@ -413,10 +414,9 @@ class Gateway:
         given = (None if key is None else key.get_secret_value() for key in (table.master_key, table.previous_key))
         return MasterKeys.of(self.settings.data, *given)
 
-    async def _read_credential(self) -> None:
-        table = self.settings.provenance
+    async def _open_credential(self, table: Provenance) -> Credential:
         key = None if table.private_key is None else table.private_key.get_secret_value()
-        self.credential = await open_credential(self.database, table.certificate, key, self.clock())
+        return await open_credential(self.database, table.certificate, key, self.clock())
 
     def _make_dispatch(self) -> Dispatch:
         most = self.settings.jobs.max_held

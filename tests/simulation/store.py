@@ -18,6 +18,7 @@ from sqlalchemy.pool import NullPool
 from penstock.errors import InvalidRequest, StoreUnavailable
 from penstock.store import connect
 from penstock.store.database import RUNG, Database, P, T
+from penstock.store.queries.chat import response_rows
 from penstock.store.signals import Signals
 from penstock.store.sqlite.database import CACHED_STATEMENTS
 from penstock.store.tables import metadata
@@ -42,6 +43,8 @@ WRITE_FAULTS: Final = (
 )
 CLAIM_FAULTS: Final = (("store: outcome unknown, done", 0.03), ("store: slow answer", 0.03), (CUT_OFF, 0.005))
 """Faults of a claim on a server, at the worst moment: others may act before its process knows what it has claimed."""
+START_FAULTS: Final = (("store: slow", 0.25), ("store: refused", 0.02))
+"""Faults of the start of a background response: a cancel may overtake it."""
 READ_FAULTS: Final = (("store: refused", 0.002), ("store: slow", 0.003), ("death in a read", 0.0003))
 BELL_FAULTS: Final = (("bell lost", 0.02), ("bell late", 0.05))
 
@@ -289,6 +292,7 @@ class VirtualDatabase(Database):
         self._die = die
         self._chance = loop.world.chance(f"store of {loop.name}")
         self._claims = loop.world.chance(f"claims of {loop.name}")
+        self._starts = loop.world.chance(f"starts of responses of {loop.name}")
         self._closed = False
         self.cut_off_until = 0.0
         """Until then, requests of this process are on their way: they arrive together when the network is back."""
@@ -299,6 +303,8 @@ class VirtualDatabase(Database):
         fault = self._chance.draw(WRITE_FAULTS)
         if function.__name__ == "claim" and self._store.has_doubt:
             fault = self._claims.draw(CLAIM_FAULTS) or fault
+        if function == response_rows.start:
+            fault = self._starts.draw(START_FAULTS) or fault
         if fault == CUT_OFF and self._store.has_doubt:
             self.cut_off_until = self._world.now + self._chance.uniform(*CUT_OFF_SECONDS)
         return await self._ask(lambda connection: function(connection, *args, **kwargs), fault, is_write=True)

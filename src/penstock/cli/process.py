@@ -211,6 +211,7 @@ class _Process:
 
     async def _reload(self) -> None:
         """Reload the settings. Invalid ones are logged and the old ones stay in use."""
+        from penstock.errors import StoreUnavailable
         from penstock.observability import metrics
         from penstock.settings.tables import SettingsError
 
@@ -220,7 +221,7 @@ class _Process:
         async with self._turn:  # else the older of two reloads could win
             try:
                 await gateway.reload(await asyncio.to_thread(self._read))
-            except SettingsError as error:
+            except (SettingsError, StoreUnavailable) as error:
                 metrics.SETTINGS_RELOADS.labels("refused").inc()
                 log.error(  # noqa: TRY400  the reason is in the message
                     "settings reload refused; the old settings stay in use", extra={"fields": {"reason": str(error)}}

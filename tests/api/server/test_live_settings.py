@@ -8,6 +8,7 @@ import httpx
 import pytest
 from conftest import MODEL, VIDEO, Server, client_of
 
+from penstock.errors import StoreUnavailable
 from penstock.settings.problems import SettingsError
 from penstock.settings.tables import load
 
@@ -146,3 +147,22 @@ async def test_keys_and_links_outlive_a_reload(start):
     await reload(server, TWO.format(name="second"))
     async with client_of(server.url, None) as nobody:
         assert (await nobody.get(link)).status_code == 200
+
+
+async def test_a_reload_needs_no_store(start, monkeypatch):
+    server = await start(BOTH)
+    await reload(server, BOTH)
+
+    async def refuse(*_: object) -> None:
+        raise StoreUnavailable
+
+    for way in ("read", "write"):
+        monkeypatch.setattr(server.gateway.database, way, refuse)
+    await reload(server, TWO.format(name="second"))
+    in_use = server.gateway.settings
+    with pytest.raises(StoreUnavailable):  # the certificate is read again
+        await reload(server, BOTH + '[provenance]\nresults = "unsigned"\n')
+    monkeypatch.undo()
+    assert server.gateway.settings is in_use
+    assert await models(server) == [MODEL]
+    assert (await server.generate(MODEL))["vendor"] == "second"
