@@ -132,9 +132,9 @@ async def test_a_server_that_stays_away_is_told_soon_and_found_again(database, p
 
 
 async def test_a_server_that_hangs_keeps_nobody_and_no_thread(database, postgres_server: PostgresServer, monkeypatch):
+    await asyncio.gather(*(accept(database) for _ in range(8)))
     monkeypatch.setattr(postgresql, "STUCK_SECONDS", 1.0)
     database.patience = 1.0
-    await at_once(*(accept(database) for _ in range(8)))
     with postgres_server.frozen():
         begun = asyncio.get_running_loop().time()
         told = await at_once(*(accept(database) for _ in range(12)), *(count(database, "jobs") for _ in range(12)))

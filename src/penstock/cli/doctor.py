@@ -312,7 +312,7 @@ async def _try_sandbox() -> dict[str, bool]:
 
     process_pool = ProcessPool(1, threads=True)
     try:
-        return await process_pool.do("doctor", sandbox.try_out)
+        return await process_pool.insist("doctor", sandbox.try_out)
     finally:
         await process_pool.close()
 
