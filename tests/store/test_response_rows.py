@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, update
 from store.sample_jobs import NOW
 from store.trials import set_store_clock
 
@@ -274,3 +274,12 @@ def test_deleting_one_that_runs_wakes_its_process(connection):
     assert response_rows.renew(connection, RunLease("process_1", NOW + 40), ["resp_a"]) == set()
     with pytest.raises(ResponseNotFound):
         response_rows.remove(connection, MINE, "resp_a", NOW)
+
+
+def test_a_lease_by_a_clock_that_was_days_ahead_is_over(connection):
+    begin(connection, "resp_a")
+    connection.execute(update(responses).values(lease_until=NOW + 3 * DAY))
+    assert response_rows.end_lost(connection, NOW, 100) == 1
+    found = find(connection, "resp_a")
+    assert found is not None
+    assert found.status is ResponseStatus.FAILED

@@ -26,6 +26,8 @@ EXTENSION: float = 0.1
 
 Without it, each turn of a conversation would rewrite all turns before.
 """
+MAX_SKEW_SECONDS: float = 600.0
+"""A lease that ends later than this and its length from now was written by a wrong clock. It counts as over."""
 LOST = {"code": "server_error", "message": "The server that ran this response ended before it was complete."}
 _RECORD = tuple(column for column in responses.c if column.name not in ("owner", "lease_until", "bytes"))
 
@@ -225,8 +227,9 @@ def renew(connection: Connection, lease: RunLease, ids: Collection[str]) -> set[
 
 def end_lost(connection: Connection, now: float, limit: int) -> int:
     """End background responses as failed whose process has died. Return their number."""
-    passed = clock.has_passed(connection, responses.c.lease_until, now)
-    query = select(*_RECORD).where(responses.c.owner.is_not(None), passed).limit(limit)
+    latest = max(now, clock.read(connection, now)) + LEASE_SECONDS + MAX_SKEW_SECONDS
+    is_over = clock.has_passed(connection, responses.c.lease_until, now) | (responses.c.lease_until > latest)
+    query = select(*_RECORD).where(responses.c.owner.is_not(None), is_over).limit(limit)
     return _end_as_failed(connection, connection.execute(query.with_for_update(skip_locked=True)).all())
 
 
