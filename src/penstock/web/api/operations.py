@@ -1,5 +1,7 @@
 """The reference of health, readiness and metrics. `HealthChecks` answers them, in front of FastAPI."""
 
+from typing import Any
+
 from fastapi import APIRouter
 
 from penstock.errors import InvalidApiKey, MissingApiKey
@@ -9,11 +11,11 @@ from penstock.web.responses import problems, success
 
 router = APIRouter(tags=["Operations"])
 
-METRICS = {
+METRICS: dict[int | str, dict[str, Any]] = {
     200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
     **problems(MissingApiKey, InvalidApiKey, *ALWAYS),
 }
-READY = {200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")}
+READY: dict[int | str, dict[str, Any]] = {200: success("Ready.", "Readiness"), 503: success("Not ready.", "Readiness")}
 for path, answer in (("/healthz", health.health), ("/readyz", health.readiness)):
     router.head(path, include_in_schema=False)(answer)
 router.get("/healthz", responses={200: success("Alive.", "Health")})(health.health)
