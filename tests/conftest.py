@@ -24,6 +24,7 @@ from sqlalchemy import Connection
 from store.trials import connected, undone
 from temporal_server import TemporalServer
 
+import penstock.web.routes  # noqa: F401  loaded here, as no test waits for a thread to load it
 from penstock.clocks import CLOCKS, Clocks
 from penstock.domain import api_keys
 from penstock.domain.budgets import Budget, Period

@@ -27,5 +27,10 @@ def _clock(pid: int) -> float:
 
 def memory_mb(root: int) -> float:
     """What a process and its descendants hold in memory."""
-    lines = (line for pid in tree(root) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return sum(map(own_memory_mb, tree(root)))
+
+
+def own_memory_mb(pid: int) -> float:
+    """What one process holds in memory."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024

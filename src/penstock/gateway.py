@@ -4,9 +4,9 @@ import asyncio
 import importlib
 import logging
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -45,7 +45,6 @@ from penstock.jobs.durations import REMEMBERED, History
 from penstock.jobs.files.inputs import Inputs
 from penstock.jobs.files.resumable import ResumableUploads
 from penstock.jobs.files.signing import ResultSigner
-from penstock.jobs.files.verification import Verifier
 from penstock.jobs.housekeeping import Upkeep
 from penstock.jobs.intake import Intake, JobPolicy
 from penstock.jobs.pipelines.intake import PipelineIntake
@@ -61,7 +60,6 @@ from penstock.offers.price_places import ORIGINS, count_unpriced
 from penstock.offers.price_proposal import count_drift
 from penstock.offers.price_watch import PriceWatch
 from penstock.ports import Ports
-from penstock.provenance.credential import Credential
 from penstock.safe_fetch.policy import check_url
 from penstock.sealing.master_keys import MasterKeys
 from penstock.sealing.vault import Vault
@@ -87,6 +85,8 @@ from penstock.vendor_api.generation import GenerationVendor
 from penstock.webhooks.delivery import DeliveryWorker
 
 if TYPE_CHECKING:
+    from penstock.jobs.files.verification import Verifier
+    from penstock.provenance.credential import Credential
     from penstock.safe_fetch.fetcher import SafeFetcher
 
 FIXED = (
@@ -143,13 +143,11 @@ class Gateway:
     database: Database
     assets: Assets
     links: LinkSigner
-    credential: Credential
     share_tokens: ShareTokens
     vault: Vault
     run_time: LiveSettings
     inputs: Inputs
     uploads: ResumableUploads
-    verifier: Verifier
     intake: Intake
     pipelines: PipelineIntake
     contact: StoreContact
@@ -273,7 +271,7 @@ class Gateway:
         offers = build_offers(settings, self.offers, self.clocks, self.prices.rows)
         guardrails = _make_guardrails(settings, offers)
         if self._is_assembled and settings.provenance != self.settings.provenance:
-            self.credential = await self._open_credential(settings.provenance)
+            self._find_credential = await self._open_credential(settings.provenance)
         for name in FIXED:
             wanted, used = attrgetter(name)(settings), attrgetter(name)(self.settings)
             if wanted != used:
@@ -336,7 +334,7 @@ class Gateway:
         secret = await self.database.write(key_rows.signing_secret)
         self.links = LinkSigner(secret)
         self.share_tokens = ShareTokens(secret)
-        self.credential = await self._open_credential(self.settings.provenance)
+        self._find_credential = await self._open_credential(self.settings.provenance)
         self._resources.push_async_callback(self.guardrails.close)
         await self._open_assets()
         self._open_admission(secret)
@@ -414,7 +412,20 @@ class Gateway:
         given = (None if key is None else key.get_secret_value() for key in (table.master_key, table.previous_key))
         return MasterKeys.of(self.settings.data, *given)
 
-    async def _open_credential(self, table: Provenance) -> Credential:
+    @property
+    def credential(self) -> "Credential":
+        """Return the certificate and the key that sign results."""
+        return self._find_credential()
+
+    @cached_property
+    def verifier(self) -> "Verifier":
+        """Return what verifies signatures."""
+        from penstock.jobs.files.verification import Verifier  # noqa: PLC0415 - slow to load, and rarely needed
+
+        trust = lambda: self.settings.provenance.trust or ""  # noqa: E731  as short as the others
+        return Verifier(self._file_pool, lambda: self.credential, trust, self.clock)
+
+    async def _open_credential(self, table: Provenance) -> "Callable[[], Credential]":
         key = None if table.private_key is None else table.private_key.get_secret_value()
         return await open_credential(self.database, table.certificate, key, self.clock())
 
@@ -446,8 +457,7 @@ class Gateway:
         self.inputs = Inputs(self.database, self.assets, pool, self.open_fetcher, most, self.clock, quota)
         folder = UploadFolder((self.assets.folder or self.settings.data) / "uploads")
         retention = lambda: self.settings.jobs.file_retention  # noqa: E731  as short as the others
-        trust = lambda: self.settings.provenance.trust or ""  # noqa: E731
-        self.verifier = Verifier(pool, lambda: self.credential, trust, self.clock)
+        self._file_pool = pool
         self.uploads = ResumableUploads(folder, self.inputs, retention, self.clock)
 
     def _open_upkeep(self) -> None:

@@ -18,6 +18,7 @@ from simulation.virtual_loop import DeadProcess, VirtualLoop
 from simulation.world import World
 from uvicorn.server import ServerState
 
+import penstock.web.routes  # noqa: F401  loaded here, as no test waits for a thread to load it
 from penstock.clocks import Clocks
 from penstock.dispatch.leadership import Appointment
 from penstock.errors import StoreUnavailable

@@ -81,7 +81,9 @@ Line = Annotated[StrictStr, AfterValidator(_storable)]
 class Params(BaseModel):
     """Base of every model's params. `null` means absent; unknown names are rejected."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, json_schema_extra={"additionalProperties": False})
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, json_schema_extra={"additionalProperties": False}, defer_build=True
+    )
 
     nested: ClassVar[Nested] = {}
     """Fields that are themselves params, for hints on their field names."""

@@ -1,13 +1,13 @@
 """Ask the operator's hooks about a request: signed like webhooks, bounded in time, size and number."""
 
 import asyncio
+import importlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import aiohttp
 import msgspec
 
 from penstock.domain.guardrails.inquiry import GuardrailFinding, Inquiry, InspectedText
@@ -16,6 +16,9 @@ from penstock.domain.webhooks import sign
 from penstock.errors import GuardrailUnavailable
 from penstock.fairness.fair_queue import FairQueue
 from penstock.guardrails.breaker import Breaker
+
+if TYPE_CHECKING:  # slow to load, as it reads the system's certificates; only a server with hooks needs it
+    import aiohttp
 
 MAX_CALLS: Final = 64
 """Requests that one hook gets at once from this process; further ones wait, accounts in turn."""
@@ -90,8 +93,10 @@ class HookSessions:
     def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
 
-    def open(self) -> aiohttp.ClientSession:
+    def open(self) -> "aiohttp.ClientSession":
         """Return the pool; it is opened at first use."""
+        import aiohttp  # noqa: PLC0415 - see above
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=15, ttl_dns_cache=30),
@@ -115,6 +120,7 @@ class Hook:
     def __init__(
         self, options: HookOptions, sessions: HookSessions, clock: Callable[[], float], steady: Callable[[], float]
     ) -> None:
+        importlib.import_module("aiohttp")  # before the first call, which has a timeout
         self.options = options
         self._sessions = sessions
         self._clock = clock
@@ -169,6 +175,8 @@ class Hook:
 
     async def _call(self, letter: Letter) -> GuardrailFinding:
         """Send the letter; once more if an idle connection was closed meanwhile."""
+        import aiohttp  # noqa: PLC0415 - see above
+
         try:
             try:
                 return await self._send(letter)

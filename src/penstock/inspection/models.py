@@ -111,7 +111,7 @@ def _read(file: IO[bytes], size: int, found: str) -> ModelFacts:
     file.seek(0)
     match found:
         case "glb":
-            faces, vertices, mesh = open_glb(file.read())
+            faces, vertices, mesh = open_glb(file, size)
         case "obj":
             faces, vertices, mesh = ObjReader().read(file)
         case "stl":

@@ -16,6 +16,9 @@ MAX_SCANS: Final = 100
 MAX_FILLING: Final = 65_536
 """Bytes between the segments of a JPEG that mean nothing."""
 
+WINDOW_BYTES: Final = 1 << 20
+"""Bytes of a scan that are searched at a time."""
+
 PIXELS: Final = (b"IDAT", b"fdAT")
 WITHOUT_LENGTH: Final = frozenset({0x01, *range(0xD0, 0xD9)})
 START_OF_SCAN, END_OF_IMAGE = 0xDA, 0xD9
@@ -32,7 +35,7 @@ def check_structure(file: IO[bytes], kind: str) -> None:
         case "webp":
             _check_webp(file)
         case _:
-            _check_jpeg(file.read())
+            _check_jpeg(file)
     file.seek(0)
 
 
@@ -62,20 +65,33 @@ def _check_webp(file: IO[bytes]) -> None:
         file.seek(length + length % 2, os.SEEK_CUR)
 
 
-def _check_jpeg(data: bytes) -> None:
+def _check_jpeg(file: IO[bytes]) -> None:
     """Follow the segments up to the end of the first picture: cameras append whole videos."""
     position, segments, scans, filling = 2, 0, 0, 0
-    while position + 4 <= len(data) and data[position + 1] != END_OF_IMAGE:
-        marker = data[position + 1]
-        if data[position] != 0xFF or marker in (0x00, 0xFF):
+    while len(head := _read_at(file, position, 4)) == 4 and head[1] != END_OF_IMAGE:
+        marker = head[1]
+        if head[0] != 0xFF or marker in (0x00, 0xFF):
             position, filling = position + 1, filling + 1
         else:
-            length = 0 if marker in WITHOUT_LENGTH else int.from_bytes(data[position + 2 : position + 4], "big")
+            length = 0 if marker in WITHOUT_LENGTH else int.from_bytes(head[2:], "big")
             position, segments = position + 2 + length, segments + 1
         if marker == START_OF_SCAN:
             scans += 1
-            found = MARKER.search(data, position)
-            position = len(data) if found is None else found.start()
+            position = _find_marker(file, position)
         if segments > MAX_SEGMENTS or filling > MAX_FILLING or scans > MAX_SCANS:
             allowed = f"at most {MAX_SEGMENTS} segments, {MAX_SCANS} scans and {MAX_FILLING} bytes between them"
             raise ValueError(f"The JPEG image is in too many pieces; {allowed} are allowed. Save it anew.")
+
+
+def _find_marker(file: IO[bytes], position: int) -> int:
+    """Return the place of the next marker at or behind a position, or the end of the file."""
+    while len(window := _read_at(file, position, WINDOW_BYTES)) >= 2:
+        if found := MARKER.search(window):
+            return position + found.start()
+        position += len(window) - 1  # a marker may begin with the last byte
+    return position + len(window)
+
+
+def _read_at(file: IO[bytes], position: int, count: int) -> bytes:
+    file.seek(position)
+    return file.read(count)

@@ -29,13 +29,13 @@ from penstock.jobs.context import MAX_BACKOFF_SECONDS, HandedOver, JobContext, R
 from penstock.jobs.files.reuse import mark_result
 from penstock.jobs.placement import OrderPlacement
 from penstock.jobs.progress import ProgressFeed
-from penstock.jobs.quarantine import MAX_DEATHS
+from penstock.jobs.quarantine import MAX_DEATHS, Risk
 from penstock.observability import logs, metrics, traces
 from penstock.offers.offer import credential_id
 from penstock.storage.backend import StorageUnavailable
 from penstock.store.queries.jobs import job_rows
 from penstock.store.queries.jobs.job_rows import FenceLost
-from penstock.store.signals import nudge
+from penstock.store.signals import Subscription, nudge
 from penstock.upstream.exchange import TROUBLE
 from penstock.vendor_api.generation import Done, Failed, Running
 
@@ -453,10 +453,11 @@ class Runner:
             self.services.database.signals.listen(nudge(claim.job_id)) as subscription,
             traces.job(job, claim.epoch) as span,
         ):
+            del job  # only the context holds the job while it runs, in its newest version
             while True:
                 try:
-                    current = known or await self.services.database.read(job_rows.get_claimed, claim)
-                    context = JobContext(self.services, claim, current, subscription, risk)
+                    context = await self._open(claim, known, subscription, risk)
+                    known = None
                     run = JobRun(context, OrderPlacement(context, lost_at=self.services.steady()), seat)
                     await (run.give_up() if crashes >= MAX_CRASHES else run.work())
                 except (FenceLost, HandedOver):
@@ -474,3 +475,7 @@ class Runner:
                     risk.end_turn()
                 known = None
                 await asyncio.sleep(1)
+
+    async def _open(self, claim: Claim, known: Job | None, subscription: Subscription, risk: Risk) -> JobContext:
+        job = known or await self.services.database.read(job_rows.get_claimed, claim)
+        return JobContext(self.services, claim, job, subscription, risk)

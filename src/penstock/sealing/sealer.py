@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
-
 from penstock.errors import SecretsUnavailable
 
 VERSION: Final = b"\x01"
@@ -36,6 +33,8 @@ def seal_with(key: SealingKey, purpose: str, row_id: str, data: bytes) -> bytes:
 
     Each text has a key of its own, derived from a random salt. So one sealing key serves any number of texts.
     """
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - slow to load; secrets are rare
+
     salt, nonce = os.urandom(SALT_BYTES), os.urandom(NONCE_BYTES)
     head = VERSION + key.id + salt
     return head + nonce + AESGCM(_derive(key, salt)).encrypt(nonce, data, _bind(head, purpose, row_id))
@@ -43,6 +42,9 @@ def seal_with(key: SealingKey, purpose: str, row_id: str, data: bytes) -> bytes:
 
 def open_with(key: SealingKey, purpose: str, row_id: str, sealed: bytes) -> bytes | None:
     """Return the data; None if it was changed, moved to another row or sealed by another key."""
+    from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - see above
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415 - see above
+
     salt, nonce = sealed[_SALT_AT:_NONCE_AT], sealed[_NONCE_AT:_DATA_AT]
     if len(sealed) < OVERHEAD_BYTES or sealed[:_SALT_AT] != VERSION + key.id:
         return None

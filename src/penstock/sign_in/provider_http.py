@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
-import aiohttp
 import msgspec
 
 from penstock.domain.people.sign_in import check_secure_url
+
+if TYPE_CHECKING:  # slow to load, as it reads the system's certificates; only a server with providers needs it
+    import aiohttp
 
 CALL_SECONDS: Final = 5.0
 """The time that a call may take in all."""
@@ -50,6 +52,8 @@ class ProviderHttp:
     async def _ask(
         self, method: str, url: str, headers: Mapping[str, str], form: Mapping[str, str] | None
     ) -> Mapping[str, Any]:
+        import aiohttp  # noqa: PLC0415 - see above
+
         try:
             check_secure_url(url)
             async with asyncio.timeout(self._call_seconds):
@@ -78,7 +82,9 @@ class ProviderHttp:
                     raise ProviderFailed(f"the answer has more than {MAX_ANSWER_BYTES} bytes")
         return bytes(body)
 
-    def _open(self) -> aiohttp.ClientSession:
+    def _open(self) -> "aiohttp.ClientSession":
+        import aiohttp  # noqa: PLC0415 - see above
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=32, limit_per_host=8, keepalive_timeout=15, ttl_dns_cache=30),

@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeGuard, cast
-
-import jwt
-from jwt.api_jwk import PyJWK
-from jwt.api_jws import PyJWS
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeGuard, cast
 
 from penstock.domain.people.sign_in import MAX_SUBJECT, Claims
+
+if TYPE_CHECKING:
+    from jwt.api_jws import PyJWS
 
 ALGORITHMS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), "RSA"),
@@ -25,7 +25,6 @@ MAX_MODULUS_CHARACTERS: Final = 1_400
 """Characters of an RSA modulus in Base64: 8,400 bits. Longer ones take long to verify."""
 LOGOUT_EVENT: Final = "http://schemas.openid.net/event/backchannel-logout"
 LOGOUT_TYPES: Final = ("logout+jwt", "application/logout+jwt", "jwt")
-_JWS: Final = PyJWS(algorithms=list(ALGORITHMS), options={"verify_signature": True, "enforce_minimum_key_length": True})
 
 
 class TokenRefused(Exception):
@@ -41,12 +40,21 @@ class TokenHeader:
     type: str | None
 
 
+@cache
+def _open_reader() -> "PyJWS":
+    from jwt.api_jws import PyJWS  # noqa: PLC0415 - slow to load; only a server with providers needs it
+
+    return PyJWS(algorithms=list(ALGORITHMS), options={"verify_signature": True, "enforce_minimum_key_length": True})
+
+
 def read_header(token: str) -> TokenHeader:
     """Return the header of a token that is short enough and signed in an accepted way."""
+    import jwt  # noqa: PLC0415 - see above
+
     if len(token) > MAX_TOKEN_CHARACTERS or not token.isascii():
         raise TokenRefused(f"the token has more than {MAX_TOKEN_CHARACTERS} characters, or others than ASCII")
     try:
-        header = _JWS.get_unverified_header(token)
+        header = _open_reader().get_unverified_header(token)
     except (jwt.PyJWTError, ValueError, RecursionError):
         raise TokenRefused("the token is not a signed JWT") from None
     algorithm, key_id, kind = header.get("alg"), header.get("kid"), header.get("typ")
@@ -76,9 +84,12 @@ def find_keys(keys: Sequence[Mapping[str, Any]], header: TokenHeader) -> Sequenc
 
 def verify(token: str, header: TokenHeader, key: Mapping[str, Any]) -> Claims:
     """Check the signature and return the claims."""
+    import jwt  # noqa: PLC0415 - see above
+    from jwt.api_jwk import PyJWK  # noqa: PLC0415 - see above
+
     try:
         public = PyJWK(dict(key), header.algorithm)
-        payload = _JWS.decode(token, public, algorithms=[header.algorithm])
+        payload = _open_reader().decode(token, public, algorithms=[header.algorithm])
         claims: Any = json.loads(payload)
     except (jwt.PyJWTError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise TokenRefused(f"the signature does not fit ({type(error).__name__})") from None

@@ -24,14 +24,14 @@ from penstock.storage.backend import Storage, reached
 from penstock.storage.scratch import ScratchFolder
 
 if TYPE_CHECKING:
-    from obstore import BytesStream
+    from obstore import BytesStream, GetResult
 
 MAX_OUTPUT_BYTES = 2 * 1024**3
 CHUNK = 1 << 20
-PART, SMALL_PART = 8 << 20, 5 << 20
-"""Part sizes of uploads to a bucket, for outputs and for callers' files; S3 takes no smaller parts."""
-MAX_PARTS = 4
-"""Concurrent parts of one upload; together with `PART` they bound its memory."""
+PART = 5 << 20
+"""Part size of uploads to a bucket; S3 takes no smaller parts."""
+MAX_PARTS = 2
+"""Concurrent parts of one output's upload; together with `PART` they bound its memory."""
 MAX_UPLOADS = 8
 BATCH = 1 << 18
 """Bytes of a download that are collected before a thread writes them; they bound its memory."""
@@ -136,27 +136,31 @@ class Assets:
     async def put_file(self, file: StoredFile, source: bytes | Path) -> None:
         """Store a file's bytes; a downloaded file is moved where possible."""
         async with self._file_uploads:
-            await self._put(file_key(file.account_id, file.sha256), source, part=SMALL_PART, at_once=1)
+            await self._put(file_key(file.account_id, file.sha256), source, at_once=1)
         metrics.BYTES_STORED.labels("file").inc(file.bytes)
 
     async def get_file(self, file: StoredFile) -> bytes:
         """Return a file's bytes."""
-        try:
-            with reached():
-                async with asyncio.timeout(OPEN_SECONDS):
-                    result = await obstore.get_async(self._storage.bulk, key_of(file))
-                return bytes(await result.bytes_async())
-        except FileNotFoundError:
-            raise FileNotFound from None
+        result = await self._get_file(file)
+        with reached():
+            return bytes(await result.bytes_async())
 
-    async def open_file(self, file: StoredFile) -> FileIO | bytes:
-        """Return the open file from a folder, or its bytes from a bucket."""
+    async def open_file(self, file: StoredFile) -> FileIO | AsyncIterator[bytes]:
+        """Return the open file from a folder, or its bytes from a bucket as they come."""
         folder = self._storage.folder
         if folder is None:
-            return await self.get_file(file)
+            return _stream((await self._get_file(file)).stream(min_chunk_size=CHUNK))
         try:
             with reached():
                 return await _open_file(folder / key_of(file))
+        except FileNotFoundError:
+            raise FileNotFound from None
+
+    async def _get_file(self, file: StoredFile) -> "GetResult":
+        try:
+            with reached():
+                async with asyncio.timeout(OPEN_SECONDS):
+                    return await obstore.get_async(self._storage.bulk, key_of(file))
         except FileNotFoundError:
             raise FileNotFound from None
 
@@ -222,12 +226,12 @@ class Assets:
         }
         async with self._uploads:
             key = asset_key(job_id, asset.filename, landed.sha256)
-            await self._put(key, landed.path, attributes, part=PART, at_once=MAX_PARTS)
+            await self._put(key, landed.path, attributes, at_once=MAX_PARTS)
         metrics.BYTES_STORED.labels("asset").inc(landed.bytes)
 
     async def keep_sidecar(self, job_id: str, asset: Asset, data: bytes) -> None:
         """Store the signed sidecar of an output. It is removed with the outputs."""
-        await self._put(asset_key(job_id, asset.filename + SIDECAR, asset.sha256), data, part=PART, at_once=1)
+        await self._put(asset_key(job_id, asset.filename + SIDECAR, asset.sha256), data, at_once=1)
 
     async def get_sidecar(self, asset: StoredAsset) -> bytes:
         """Return the sidecar of an output. Raise `AssetNotFound` if it has none."""
@@ -246,7 +250,7 @@ class Assets:
         """Store a result as it came, and return its key; it is removed with the job's outputs at the latest."""
         async with self.land(chunks) as landed, self._uploads:
             key = f"assets/{job_id}/reply-{name}"
-            await self._put(key, landed.path, part=PART, at_once=MAX_PARTS)
+            await self._put(key, landed.path, at_once=MAX_PARTS)
         return key
 
     async def open_reply(self, key: str) -> AsyncIterator[bytes]:
@@ -264,7 +268,7 @@ class Assets:
             await obstore.delete_async(self._storage.quick, key)
 
     async def _put(
-        self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, part: int, at_once: int
+        self, key: str, source: bytes | Path, attributes: dict[str, str] | None = None, *, at_once: int
     ) -> None:
         """Move the source into a folder if possible, or upload it, a large one in concurrent parts."""
         folder = self._storage.folder
@@ -276,7 +280,7 @@ class Assets:
                 key,
                 source,
                 attributes=attributes if folder is None else None,  # a folder keeps none
-                chunk_size=part,
+                chunk_size=PART,
                 max_concurrency=at_once,
             )
 

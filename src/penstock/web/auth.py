@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from fastapi import Request
 from starlette.datastructures import URL
 from starlette.datastructures import Headers as RequestHeaders
+from starlette.requests import Request
 
 from penstock.domain.api_keys import ADMIN_PREFIX, ApiKey, Scope, hash_secret
 from penstock.domain.people.roles import PersonRole

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 
 from penstock.catalog.params import Params, read, unique
 from penstock.errors import Detail, UnsupportedMediaType

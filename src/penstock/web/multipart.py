@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
-from fastapi import Request
 from python_multipart import MultipartParser
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import parse_options_header
+from starlette.requests import Request
 
 from penstock.domain.files import MAX_BYTES, clean_name, sniff_kind
 from penstock.errors import BodyTooLarge, InvalidRequest, UnsupportedMediaType

@@ -4,10 +4,22 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import Route
 
-from penstock.web.responses import HANDLERS, answer_crash
+from penstock.catalog.params import shorten
+from penstock.errors import (
+    Detail,
+    InternalError,
+    InvalidRequest,
+    MethodNotAllowed,
+    NotFound,
+    PenstockError,
+    UnsupportedMediaType,
+)
+from penstock.web.responses import answer_error
 from penstock.web.server.asgi import CYCLE, Message, Receive, Send
 
 Endpoint: TypeAlias = Callable[..., Awaitable[Response]]
@@ -62,3 +74,57 @@ class _HotRoute(NamedTuple):
     route: Route
     match: Callable[[str], Any]
     read_params: ReadParams
+
+
+# -- errors
+
+
+async def answer_http_exception(request: Request, error: Exception) -> Response:
+    """Answer an error of the framework, such as an unknown path, in the error shape."""
+    assert isinstance(error, HTTPException)  # noqa: S101
+    path = shorten(request.url.path)
+    match error.status_code:
+        case 404:
+            ours: PenstockError = NotFound(f"There is nothing at {path}.", suggestion="GET /docs lists every path.")
+        case 405:
+            allowed = ", ".join(sorted(_methods_at(request)))
+            ours = MethodNotAllowed(f"{path} takes {allowed}, not {request.method}.", headers={"allow": allowed})
+        case 415:
+            ours = UnsupportedMediaType()
+        case _:
+            ours = InvalidRequest(str(error.detail))
+    return await answer_error(request, ours)
+
+
+def _methods_at(request: Request) -> set[str]:
+    """Return the methods of all routes at this path. Starlette would name those of the first route only."""
+    routes: list[Route] = request.app.state.routes
+    matching = [route for route in routes if route.path_regex.match(request.url.path)]
+    return {method for route in matching for method in route.methods or ()}
+
+
+async def answer_invalid(request: Request, error: Exception) -> Response:
+    """Answer invalid query, path and header parameters, all of them together."""
+    assert isinstance(error, RequestValidationError)  # noqa: S101
+    details = [
+        Detail(".".join(str(part) for part in item["loc"][1:]), f"{item['msg']}, got {shorten(item.get('input'))}.")
+        for item in error.errors()
+    ]
+    first = details[0]
+    return await answer_error(
+        request, InvalidRequest(f"{first.loc}: {first.message}", param=first.loc, details=details)
+    )
+
+
+async def answer_crash(request: Request, error: Exception) -> Response:
+    """Answer an unexpected exception without any detail. It is logged by the caller."""
+    del error
+    return await answer_error(request, InternalError())
+
+
+HANDLERS: Mapping[Any, Any] = {
+    Exception: answer_crash,
+    PenstockError: answer_error,
+    HTTPException: answer_http_exception,
+    RequestValidationError: answer_invalid,
+}

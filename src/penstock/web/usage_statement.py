@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from fastapi import Request
+from starlette.requests import Request
 from starlette.responses import Response
 
 from penstock.billing import usage_report

@@ -29,8 +29,9 @@ REQUEST = re.compile(rb"^([A-Z]+) (\S+) HTTP/1\.1\r\n", re.MULTILINE)
 class S3Server:
     """Its ports and its folder stay the same from one start to the next."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, volume_megabytes: int = 64) -> None:
         self.folder = folder
+        self._volume_megabytes = volume_megabytes
         self._ports = [free_port() for _ in range(8)]
         self.url = f"http://127.0.0.1:{self._ports[0]}"
         self.environment = {
@@ -48,7 +49,8 @@ class S3Server:
         config.write_text(json.dumps({"identities": [IDENTITY]}))
         options = {
             "dir": self.folder, "ip": "127.0.0.1", "ip.bind": "127.0.0.1",
-            "master.port": master, "master.port.grpc": master_inside, "master.volumeSizeLimitMB": 64,
+            "master.port": master, "master.port.grpc": master_inside,
+            "master.volumeSizeLimitMB": self._volume_megabytes,
             "volume.port": volume, "volume.port.grpc": volume_inside, "volume.preStopSeconds": 0,
             "filer.port": filer, "filer.port.grpc": filer_inside, "s3.port": s3, "s3.port.grpc": s3_inside,
             "s3.config": config, "s3.autoCreateBucket": "false", "s3.port.iceberg": 0, "s3.port.lance": 0,

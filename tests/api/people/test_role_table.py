@@ -10,8 +10,8 @@ from people_steps import ADMIN_KEY, WITH_ADMIN, enroll
 
 from penstock.domain.people.roles import PersonRole
 from penstock.web.api.chat import COUNT_PATHS, PATHS
-from penstock.web.app import FACADES, PAGES
 from penstock.web.permissions import OPERATOR, PARTIES, PERMISSIONS, SERVICE, TABLE
+from penstock.web.routes import FACADES, PAGES
 
 ACCOUNT_KEY_REFUSED = ("role_not_allowed", "scope_not_allowed")
 """Codes by which a credential that is known is refused for what it is."""

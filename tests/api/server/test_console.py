@@ -10,7 +10,7 @@ import pytest
 from fastapi import FastAPI
 
 from penstock.web import console
-from penstock.web.responses import HANDLERS
+from penstock.web.router import HANDLERS
 
 SCRIPT = b"export const gate = 'open';\n" * 100
 PAGE = '<!doctype html><meta name="nonce" content="{{nonce}}"><title>Penstock</title>'

@@ -9,9 +9,9 @@ import pytest
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
-from penstock.web.app import HOT, PAGES
-from penstock.web.responses import HANDLERS, Json
-from penstock.web.router import Router
+from penstock.web.responses import Json
+from penstock.web.router import HANDLERS, Router
+from penstock.web.routes import HOT, PAGES
 from penstock.web.server.asgi import CYCLE
 
 ROUTES = [route for page in PAGES for route in page.router.routes if route.endpoint in HOT]

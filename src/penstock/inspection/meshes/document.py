@@ -2,12 +2,15 @@
 
 import struct
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, TypeVar
+from typing import IO, Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from penstock.inspection.meshes.buffers import FileRegion
+
 T = TypeVar("T")
 
+HEAD_BYTES = 12
 MAX_DOCUMENT_BYTES = 16 * 1024 * 1024
 MAX_CHUNKS = 100
 """Of the file; readers know two."""
@@ -141,27 +144,32 @@ def pick(parts: Sequence[T], number: int, name: str) -> T:
     return parts[number]
 
 
-def split_glb(data: bytes) -> tuple[memoryview, memoryview]:
-    """Return the JSON and the binary chunk."""
-    if len(data) < 12 or data[:4] != b"glTF":
+def split_glb(file: IO[bytes], size: int) -> tuple[bytes, FileRegion]:
+    """Return the JSON of a file of that size, and its binary chunk."""
+    whole = FileRegion(file, 0, size)
+    if size < HEAD_BYTES or (head := whole.read(0, HEAD_BYTES))[:4] != b"glTF":
         raise ValueError("it does not start with a GLB header")
-    version, length = struct.unpack_from("<II", data, 4)
-    if (version, length) != (2, len(data)):
-        raise ValueError(f"its header says version {version} and {length} bytes; it has {len(data)} bytes")
-    chunks: list[tuple[bytes, memoryview]] = []
-    rest = memoryview(data)[12:]
-    for _ in range(MAX_CHUNKS):
-        if not rest:
-            break
-        end = 8 + int.from_bytes(rest[:4], "little")
-        if end > len(rest):
-            raise ValueError("a chunk ends outside the file")
-        chunks += [(bytes(rest[4:8]), rest[8:end])] if len(chunks) < 2 else []  # later ones mean nothing
-        rest = rest[end:]
-    if rest:
-        raise ValueError(f"it has more than {MAX_CHUNKS} chunks")
-    chunks += [(b"", rest)] * 2  # stand in for chunks that are not there
-    (kind, text), (second_kind, binary) = chunks[:2]
-    if kind != b"JSON" or len(text) > MAX_DOCUMENT_BYTES:
+    version, length = struct.unpack_from("<II", head, 4)
+    if (version, length) != (2, size):
+        raise ValueError(f"its header says version {version} and {length} bytes; it has {size} bytes")
+    nothing = whole.cut(size, size)
+    (kind, text), (second_kind, binary), *_ = [*_list_chunks(whole), (b"", nothing), (b"", nothing)]
+    if kind != b"JSON" or text.size > MAX_DOCUMENT_BYTES:
         raise ValueError(f"it does not begin with a JSON chunk of at most {MAX_DOCUMENT_BYTES} bytes")
-    return text, binary if second_kind == b"BIN\0" else rest
+    return text.read(0, text.size), binary if second_kind == b"BIN\0" else nothing
+
+
+def _list_chunks(whole: FileRegion) -> list[tuple[bytes, FileRegion]]:
+    """Return the chunks of a GLB by their kinds."""
+    chunks: list[tuple[bytes, FileRegion]] = []
+    place = HEAD_BYTES
+    while place < whole.size:
+        if len(chunks) == MAX_CHUNKS:
+            raise ValueError(f"it has more than {MAX_CHUNKS} chunks")
+        head = whole.read(place, min(place + 8, whole.size))
+        end = place + 8 + int.from_bytes(head[:4], "little")
+        if end > whole.size:
+            raise ValueError("a chunk ends outside the file")
+        chunks.append((head[4:], whole.cut(place + 8, end)))
+        place = end
+    return chunks

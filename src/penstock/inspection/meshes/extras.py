@@ -5,6 +5,8 @@ from typing import IO, Any, Final
 
 import msgspec
 
+from penstock.inspection.meshes.document import MAX_DOCUMENT_BYTES
+
 KEY: Final = "penstock"
 HEAD: Final = 12
 JSON_CHUNK: Final = b"JSON"
@@ -50,6 +52,8 @@ def _read_document(source: IO[bytes]) -> tuple[dict[str, msgspec.Raw], int]:
         raise ValueError("the file is no GLB")
     length = int.from_bytes(head[12:16], "little")
     total = int.from_bytes(head[8:12], "little")
+    if length > MAX_DOCUMENT_BYTES:
+        raise ValueError("the document is too large")
     text = source.read(length)
     if len(text) != length or total < HEAD + 8 + length:
         raise ValueError("the document is cut off")

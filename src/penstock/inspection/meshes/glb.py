@@ -1,14 +1,16 @@
 """Opens GLB models and checks that all of them is there."""
 
 import base64
+import io
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal, cast
+from typing import IO
 
 import msgspec
 
 from penstock.domain.files import Clip, MeshFacts
+from penstock.inspection.meshes.buffers import FileRegion, NumberTable
 from penstock.inspection.meshes.document import (
     COLUMNS,
     FORMATS,
@@ -47,23 +49,23 @@ INDEX_TYPES = (5121, 5123, 5125)
 DRACO, MESHOPT, NGONS = "KHR_draco_mesh_compression", "EXT_meshopt_compression", "FB_ngon_encoding"
 
 
-def open_glb(data: bytes) -> tuple[int, int, MeshFacts]:
-    """Return faces, vertices and the other facts; raise a ValueError with the first problem."""
-    return _Model(data).measure()
+def open_glb(file: IO[bytes], size: int) -> tuple[int, int, MeshFacts]:
+    """Return faces, vertices and the other facts of a file of that size; raise a ValueError with the first problem."""
+    return _Model(file, size).measure()
 
 
 class _Model:
-    """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are not copied.
+    """A GLB. Its parts are looked at one after the other, never by recursion, and its bytes are read in windows.
 
     An accessor is read once, however many parts of meshes share it, and all of them for so many bytes in total.
     """
 
-    def __init__(self, data: bytes) -> None:
-        self._readable = MAX_READ * len(data)
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._readable = MAX_READ * size
         self._ranges: dict[int, Box | None] = {}
         self._largest: dict[int, int] = {}
         self._last: dict[int, float] = {}
-        text, self._binary = split_glb(data)
+        text, self._binary = split_glb(file, size)
         self._document = document = msgspec.json.decode(text, type=GltfDocument)
         self._buffers = [self._open_buffer(number, buffer) for number, buffer in enumerate(document.buffers)]
         self._views = [self._open_view(f"buffer view {n}", view) for n, view in enumerate(document.buffer_views)]
@@ -92,7 +94,7 @@ class _Model:
         )
         return sum(size[0] for size, _ in shown), sum(size[1] for size, _ in shown), mesh
 
-    def _open_buffer(self, number: int, buffer: GltfBuffer) -> memoryview | None:
+    def _open_buffer(self, number: int, buffer: GltfBuffer) -> FileRegion | None:
         """Return its bytes; None if it is a placeholder for compressed data."""
         if buffer.uri is None and number > 0:
             return None
@@ -101,20 +103,21 @@ class _Model:
             start, _, text = buffer.uri.partition(",")
             if not start.startswith("data:"):
                 raise ValueError(f"buffer {number} is in another file")
-            data = memoryview(base64.b64decode(text, validate=True))
-        if len(data) < buffer.byte_length:
-            raise ValueError(f"buffer {number} has {len(data)} of its {buffer.byte_length} bytes")
+            decoded = base64.b64decode(text, validate=True)
+            data = FileRegion(io.BytesIO(decoded), 0, len(decoded))
+        if data.size < buffer.byte_length:
+            raise ValueError(f"buffer {number} has {data.size} of its {buffer.byte_length} bytes")
         return data
 
-    def _open_view(self, name: str, view: GltfView) -> memoryview | None:
+    def _open_view(self, name: str, view: GltfView) -> FileRegion | None:
         """Return its bytes; None if they are compressed."""
         compressed = view.extensions.get(MESHOPT)
         region = view if compressed is None else msgspec.json.decode(compressed, type=GltfView)
         buffer = pick(self._buffers, region.buffer, f"{name}: buffer")
         end = region.byte_offset + region.byte_length
-        if buffer is None or end > len(buffer):
+        if buffer is None or end > buffer.size:
             raise ValueError(f"{name} ends outside buffer {region.buffer}")
-        return buffer[region.byte_offset : end] if compressed is None else None
+        return buffer.cut(region.byte_offset, end) if compressed is None else None
 
     def _check_accessor(self, name: str, accessor: GltfAccessor) -> None:
         if accessor.buffer_view is None:
@@ -125,23 +128,21 @@ class _Model:
         if end > view.byte_length or stride % size:
             raise ValueError(f"{name} does not fit buffer view {accessor.buffer_view}")
 
-    def _read(self, number: int, *, again: bool = False) -> list[memoryview]:
-        """Return an accessor's numbers by column; none where they are compressed or sparse."""
+    def _find_table(self, number: int, *, again: bool = False) -> NumberTable | None:
+        """Return an accessor's numbers, which are about to be read; None if they are compressed or sparse."""
         accessor = self._document.accessors[number]
         if accessor.buffer_view is None or accessor.sparse is not None:
-            return []
-        data = self._views[accessor.buffer_view]
-        if data is None:
-            return []
+            return None
+        view = self._views[accessor.buffer_view]
+        if view is None:
+            return None
         size, stride = measure_element(accessor, self._document.buffer_views[accessor.buffer_view])
         columns = COLUMNS[accessor.type]
         self._readable -= 0 if again else accessor.count * columns * size
         if self._readable < 0:
             raise ValueError(f"its accessors refer to more than {MAX_READ} times the bytes of the file")
-        end = accessor.byte_offset + stride * (accessor.count - 1) + size * columns
-        kind = cast('Literal["B"]', FORMATS[accessor.component_type])  # the stubs want one literal
-        numbers = data[accessor.byte_offset : end].cast(kind)
-        return [numbers[column :: stride // size] for column in range(columns)]
+        region = view.cut(accessor.byte_offset, view.size)
+        return NumberTable(region, FORMATS[accessor.component_type], size, stride, columns, accessor.count)
 
     # -- faces, vertices and size
 
@@ -160,12 +161,11 @@ class _Model:
 
     def _find_range(self, name: str, number: int) -> Box | None:
         """Return the box around positions, as far as it is known; raise if they are not numbers."""
-        columns, accessor = self._read(number), self._document.accessors[number]
-        if not all(math.isfinite(sum(column)) for column in columns):
+        table, accessor = self._find_table(number), self._document.accessors[number]
+        found = (accessor.min, accessor.max) if table is None else table.find_range()
+        if found is None:
             raise ValueError(f"{name} has positions that are not finite numbers")
-        low, high = [min(column) for column in columns], [max(column) for column in columns]
-        if not columns:
-            low, high = list(accessor.min), list(accessor.max)
+        low, high = found
         if len(low) != 3 or len(high) != 3:
             return None
         unit = LARGEST.get(accessor.component_type, 1) if accessor.normalized else 1
@@ -197,7 +197,8 @@ class _Model:
         accessor = self._document.accessors[number]
         if accessor.type != "SCALAR" or accessor.component_type not in INDEX_TYPES:
             raise ValueError(f"accessor {number} cannot hold indices")
-        self._largest[number] = max((max(column) for column in self._read(number)), default=0)
+        table = self._find_table(number)
+        self._largest[number] = 0 if table is None else max(max(column) for (column,) in table.windows())
         return self._largest[number]
 
     def _list_meshes(self) -> Iterator[tuple[int, Matrix]]:
@@ -221,10 +222,10 @@ class _Model:
         for mesh in self._document.meshes:
             seam = Seam()
             for part in _list_solid(mesh):
-                columns, corners = self._read_part(part)
-                if len(columns) != 3 or not corners:
+                points, corners = self._read_part(part)
+                if points is None or points.columns != 3 or not corners:
                     return None, None
-                welded = seam.weld(zip(*columns, strict=True))
+                welded = seam.weld(point for window in points.windows() for point in zip(*window, strict=True))
                 quads += _count_quads(corners) if NGONS in part.extensions else 0
                 for face in _cut(corners, part.mode):
                     seam.add([welded[corner] for corner in face])
@@ -237,15 +238,15 @@ class _Model:
         count = accessors[part.attributes["POSITION"]].count
         return (count if part.indices is None else max(accessors[part.indices].count // 3, count // 3)) + 1
 
-    def _read_part(self, part: GltfPrimitive) -> tuple[list[memoryview], Sequence[int]]:
+    def _read_part(self, part: GltfPrimitive) -> tuple[NumberTable | None, Sequence[int]]:
         """Return a part's positions and the corners of its faces; none of them if they are compressed."""
         if DRACO in part.extensions:
-            return [], []
-        columns = self._read(part.attributes["POSITION"], again=True)
+            return None, []
+        points = self._find_table(part.attributes["POSITION"], again=True)
         if part.indices is None:
-            return columns, range(self._document.accessors[part.attributes["POSITION"]].count)
-        indices = self._read(part.indices, again=True)
-        return columns, indices[0].tolist() if indices else []
+            return points, range(self._document.accessors[part.attributes["POSITION"]].count)
+        indices = self._find_table(part.indices, again=True)
+        return points, [] if indices is None else [index for (column,) in indices.windows() for index in column]
 
     # -- skeletons and clips
 
@@ -258,8 +259,8 @@ class _Model:
         if above is None or skin.inverse_bind_matrices is None:
             return above or move
         accessor = pick(self._document.accessors, skin.inverse_bind_matrices, "skin: accessor")
-        columns = self._read(skin.inverse_bind_matrices, again=True) if accessor.type == "MAT4" else []
-        return multiply(above, read_columns([column[0] for column in columns])) if columns else above
+        table = self._find_table(skin.inverse_bind_matrices, again=True) if accessor.type == "MAT4" else None
+        return above if table is None else multiply(above, read_columns([column[0] for column in table.read(0, 1)]))
 
     def _count_joints(self) -> int:
         joints = {joint for skin in self._document.skins for joint in skin.joints}
@@ -277,8 +278,9 @@ class _Model:
         """Return the last time of an animation's keys, in seconds."""
         if number not in self._last:
             accessor = pick(self._document.accessors, number, "animation: accessor")
-            columns = self._read(number) if accessor.type == "SCALAR" else []
-            end = float(columns[0][-1]) if columns else max(accessor.max, default=0.0)
+            table = self._find_table(number) if accessor.type == "SCALAR" else None
+            ends = accessor.max if table is None else table.read(table.rows - 1, table.rows)[0]
+            end = float(max(ends, default=0.0))
             self._last[number] = end if math.isfinite(end) and end > 0 else 0.0
         return self._last[number]
 

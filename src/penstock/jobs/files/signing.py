@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -28,10 +28,11 @@ from penstock.inspection.manifests import Draft, draft_manifest
 from penstock.inspection.meshes.extras import mark_glb
 from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
 from penstock.observability import metrics
-from penstock.provenance.credential import Credential
-from penstock.provenance.sidecar import make_sidecar
 from penstock.storage.assets import Assets, Landed, measure_file
 from penstock.vendor_api.generation import Kind, Output
+
+if TYPE_CHECKING:  # slow to load; it is needed with the first result
+    from penstock.provenance.credential import Credential
 
 SIGNABLE: Final = frozenset(("video/mp4", "image/png", "image/jpeg", "image/webp"))
 """Content types that get a manifest of their own."""
@@ -75,7 +76,7 @@ class ResultSigner:
         self,
         pool: ProcessPool,
         assets: Assets,
-        credential: Callable[[], Credential | None],
+        credential: "Callable[[], Credential | None]",
         clock: Callable[[], float],
     ) -> None:
         self._pool = pool
@@ -126,7 +127,7 @@ class ResultSigner:
             yield signed
 
     async def _sign_inside(
-        self, making: Making, credential: Credential, content_type: str, landed: Landed, target: Path
+        self, making: Making, credential: "Credential", content_type: str, landed: Landed, target: Path
     ) -> Signed:
         marker = secrets.token_bytes(credential.signature_bytes)
         draft: Draft = await self._insist(
@@ -147,8 +148,10 @@ class ResultSigner:
         return Signed(await asyncio.to_thread(_complete, target, draft, marker, credential, to_sign), "c2pa")
 
     async def _sign_beside(
-        self, making: Making, credential: Credential, content_type: str, landed: Landed, target: Path
+        self, making: Making, credential: "Credential", content_type: str, landed: Landed, target: Path
     ) -> Signed:
+        from penstock.provenance.sidecar import make_sidecar  # noqa: PLC0415 - see above
+
         if content_type == MESH_TYPES["glb"]:
             most = landed.bytes + MAX_ADDED_BYTES
             await self._insist(making.account_id, mark_glb, landed.path, target, most, dict(making.facts))
@@ -189,7 +192,7 @@ def define_manifest(making: Making, content_type: str) -> dict[str, Any]:
     }
 
 
-def _complete(path: Path, draft: Draft, marker: bytes, credential: Credential, to_sign: bytes) -> Landed:
+def _complete(path: Path, draft: Draft, marker: bytes, credential: "Credential", to_sign: bytes) -> Landed:
     """Write the signature over the marker, and correct the checksum of a PNG's chunk around it."""
     file = os.open(path, os.O_RDWR)
     try:

@@ -141,9 +141,9 @@ async def answer_file(request: Request, file: StoredFile, cache_control: str) ->
         "x-content-type-options": "nosniff",
     }
     body = await gateway_of(request).assets.open_file(file)
-    if isinstance(body, bytes):
-        return Response(body, 200, headers, file.content_type)
-    return _FileResponse(body, 0, file.bytes, 200, headers, file.content_type)
+    if isinstance(body, FileIO):
+        return _FileResponse(body, 0, file.bytes, 200, headers, file.content_type)
+    return StreamingResponse(body, 200, headers, file.content_type)
 
 
 class _FileResponse(Response):

@@ -8,13 +8,13 @@ from starlette.responses import Response
 
 from penstock.catalog.model import GenerationModel
 from penstock.catalog.params import as_object
+from penstock.chat.doors.schemas import TEXT_REQUESTS
 from penstock.domain.api_keys import Scope
 from penstock.domain.prices import describe_schedules
 from penstock.errors import ModelNotAllowed, ModelNotFound
 from penstock.gateway import Gateway
 from penstock.offers.offer import ChatOffer, Offer
 from penstock.web.auth import admit, signed_in
-from penstock.web.chat_schema import TEXT_REQUESTS
 from penstock.web.responses import Json, success
 
 router = APIRouter(tags=["Models"])

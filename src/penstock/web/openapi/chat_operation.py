@@ -3,6 +3,21 @@
 from typing import Any
 
 from penstock.chat.doors.messages.errors import STATUSES
+from penstock.chat.doors.schemas import (
+    CHAT_PATH,
+    CHAT_REQUEST,
+    COUNT_PATH,
+    EMBEDDING_PATH,
+    EMBEDDING_REQUEST,
+    MESSAGES_PATH,
+    MESSAGES_REQUEST,
+    RESPONSES_PATH,
+    RESPONSES_REQUEST,
+    SPEECH_PATH,
+    SPEECH_REQUEST,
+    TRANSCRIPTION_PATH,
+    TRANSCRIPTION_REQUEST,
+)
 from penstock.errors import (
     BodyTooLarge,
     ChatRateLimited,
@@ -21,21 +36,6 @@ from penstock.errors import (
     VendorTimeout,
 )
 from penstock.web.auth import signed_in
-from penstock.web.chat_schema import (
-    CHAT_PATH,
-    CHAT_REQUEST,
-    COUNT_PATH,
-    EMBEDDING_PATH,
-    EMBEDDING_REQUEST,
-    MESSAGES_PATH,
-    MESSAGES_REQUEST,
-    RESPONSES_PATH,
-    RESPONSES_REQUEST,
-    SPEECH_PATH,
-    SPEECH_REQUEST,
-    TRANSCRIPTION_PATH,
-    TRANSCRIPTION_REQUEST,
-)
 from penstock.web.responses import EVENTS, success
 
 TEXT = {"type": "string"}

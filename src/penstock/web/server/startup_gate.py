@@ -20,10 +20,10 @@ class StartupGate:
 
     def __call__(self, scope: Any, receive: Any, send: Any) -> Awaitable[None]:
         """Pass the request on, or answer that the store does not answer yet."""
+        if scope["type"] == "lifespan":  # not the app's matter: the gateway is opened and closed by its process
+            return _live(receive, send)
         if self.app is not None:
             return self.app(scope, receive, send)
-        if scope["type"] == "lifespan":
-            return _live(receive, send)
         if scope["path"] == ALIVE:
             return _answer_alive(send)
         error = StoreUnavailable("The server is starting, and its store does not answer yet.", retry_after=1)
