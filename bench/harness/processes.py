@@ -15,10 +15,11 @@ def tree(root: int) -> list[int]:
 
 def cpu_seconds(root: int) -> float:
     """Time on a processor of a process, all threads that it ever had, and its descendants that still live."""
-    return sum(map(_clock, tree(root)))
+    return sum(map(own_cpu_seconds, tree(root)))
 
 
-def _clock(pid: int) -> float:
+def own_cpu_seconds(pid: int) -> float:
+    """Time on a processor of a process, without its descendants."""
     try:
         return time.clock_gettime((~pid << 3) | 2)  # the number of a process's own clock
     except OSError:  # it has just ended
