@@ -128,20 +128,17 @@ def close(connection: Connection, ended: Sequence[Job], now: float) -> None:
     for job in ended:
         if job.parents:
             lineage_rows.end(connection, job.id)
-    if len(ended) > 1:
-        ledger_rows.lock_all(connection, [job.id for job in ended])
-    used = [_pay(connection, job, now) for job in ended]  # last: others wait for the locks of balances and sums
+    charged = _pay(connection, ended, now)  # last: others wait for the locks of balances and sums
+    used = [usage_rows.of_job(job, charged.get(job.id) if job.charged else None) for job in ended]
     usage_rows.add(connection, usage_rows.join(used))
 
 
-def _pay(connection: Connection, job: Job, now: float) -> usage_rows.Additions:
-    """Settle, release or keep the hold of a finished job. Return what it adds to the usage sums."""
-    charged = None
-    with suppress(LedgerRefused):  # nothing was held for it
-        if job.charged:
-            charged = ledger_rows.settle(connection, job.id, job.final or 0, now)
-        elif job.charged is None:
-            ledger_rows.keep(connection, job.id, job.payer, now)
-        else:
-            ledger_rows.release(connection, job.id, now)
-    return usage_rows.of_job(job, charged)
+def _pay(connection: Connection, ended: Sequence[Job], now: float) -> dict[str, int]:
+    """Settle, release or keep the holds of finished jobs. Return the amounts charged."""
+    for job in ended:
+        if job.charged is None:
+            with suppress(LedgerRefused):  # nothing was held for it
+                ledger_rows.keep(connection, job.id, job.payer, now)
+    decided = [job for job in ended if job.charged is not None]
+    costs = {job.id: (job.final or 0) if job.charged else None for job in decided}
+    return ledger_rows.end_all(connection, costs, now)
