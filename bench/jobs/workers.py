@@ -13,7 +13,7 @@ import time
 from typing import Any
 
 from bench.harness import tables
-from bench.harness.processes import cpu_seconds, own_cpu_seconds
+from bench.harness.processes import cpu_seconds, ended_cpu_seconds, own_cpu_seconds
 from bench.machines.fleet import Fleet, fleet, pid_of, start
 
 WARM_UP_JOBS = 50
@@ -57,7 +57,8 @@ async def _until_done(running: Fleet) -> None:
 def _used(running: Fleet) -> dict[str, float]:
     """Return CPU in milliseconds by part, and transactions, since the start."""
     workers = [pid_of(worker) for worker in running.workers]
-    whole, own = sum(map(cpu_seconds, workers)), sum(map(own_cpu_seconds, workers))
+    own = sum(map(own_cpu_seconds, workers))
+    whole = sum(map(cpu_seconds, workers)) + sum(map(ended_cpu_seconds, workers))
     cpu = running.cpu()
     return {
         "worker CPU, ms": own * 1e3,

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar, get_type_hints
 
@@ -381,7 +382,9 @@ def _read_answer(function: Callable[..., T], name: str, answer: bytes) -> T:
     raise WorkFailed(f"{name} raised {found.raised.kind}: {found.raised.message}")
 
 
+@cache
 def _declared(function: Callable[..., Any]) -> Any:
+    """Return the type of the function's result. Reading it takes longer than decoding an answer."""
     try:
         return get_type_hints(function).get("return", Any)
     except TypeError:  # built-in functions declare nothing
