@@ -69,6 +69,8 @@ def main() -> None:
     for name in (signal.SIGINT, signal.SIGTERM):  # sent to everyone at once; the gateway decides
         signal.signal(name, signal.SIG_IGN)
     os.nice(int(sys.argv[1]))
+    with suppress(ImportError):  # not on every platform
+        importlib.import_module("resource")  # so that no forked process has to
     offered = sandbox.survey_forked()
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDWR)

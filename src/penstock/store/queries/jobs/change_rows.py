@@ -110,10 +110,10 @@ def _update(change: Change, after: Job, document: bytes) -> Statement:
 
 def _pack(changes: Sequence[Change], written: Sequence[Job], rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the values of `_WRITE_ALL` as JSON: in one value, however many they are, so that its plan is kept."""
-    packed = [
-        columns(job, row["document"])
-        | row
-        | {
+    packed: list[dict[str, Any]] = [
+        {
+            **columns(job, row["document"]),
+            **row,
             "document": row["document"].decode(),
             "at_risk": int(job.phase in RISKY) if change.has_new_phase else None,
             "has_advanced": change.has_advanced,
