@@ -1,7 +1,11 @@
 """What processes use, read from /proc."""
 
+import os
 import time
+from contextlib import suppress
 from pathlib import Path
+
+TICK = os.sysconf("SC_CLK_TCK")
 
 
 def tree(root: int) -> list[int]:
@@ -15,14 +19,25 @@ def tree(root: int) -> list[int]:
 
 def cpu_seconds(root: int) -> float:
     """Time on a processor of a process, all threads that it ever had, and its descendants that still live."""
-    return sum(map(_clock, tree(root)))
+    return sum(map(own_cpu_seconds, tree(root)))
 
 
-def _clock(pid: int) -> float:
+def own_cpu_seconds(pid: int) -> float:
+    """Time on a processor of a process, without its descendants."""
     try:
         return time.clock_gettime((~pid << 3) | 2)  # the number of a process's own clock
     except OSError:  # it has just ended
         return 0.0
+
+
+def ended_cpu_seconds(root: int) -> float:
+    """Time on a processor of all descendants that have ended."""
+    found = 0.0
+    for pid in tree(root):
+        with suppress(OSError):
+            words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            found += (int(words[13]) + int(words[14])) / TICK
+    return found
 
 
 def memory_mb(root: int) -> float:

@@ -135,15 +135,19 @@ def pid_of(machine: Machine) -> int:
 
 
 @asynccontextmanager
-async def fleet(gateways: int = 1, workers: int = 0, seats: int = 100_000, poll: float = 0.1) -> AsyncGenerator[Fleet]:
-    """All of it, ready; `workers` are made, and started only by `start`."""
+async def fleet(
+    gateways: int = 1, workers: int = 0, seats: int = 100_000, poll: float = 0.1, more: str = ""
+) -> AsyncGenerator[Fleet]:
+    """All of it, ready; `workers` are made, and started only by `start`. `more` settings are added."""
     postgres.OPTIONS.update(fsync="on", shared_buffers="512MB")
     script = Path(__file__).with_name("simulated_vendor.py")
     with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE) as vendor, TemporaryDirectory() as folder:
         try:
             said: Any = vendor.stdout
             port = int(said.readline())
-            machines = Machines(Path(folder), gateways, workers, SETTINGS.format(port=port, seats=seats, poll=poll))
+            machines = Machines(
+                Path(folder), gateways, workers, SETTINGS.format(port=port, seats=seats, poll=poll) + more
+            )
             try:
                 await asyncio.to_thread(machines.postgres.start)
                 await machines.gateways[0].start()

@@ -75,8 +75,10 @@ from penstock.store import connect
 from penstock.store.contact import StoreContact
 from penstock.store.database import Database
 from penstock.store.event_reader import EventReader
+from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.accounts import key_rows
 from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.runs import amendment_rows
 from penstock.upstream.callback_urls import CallbackUrls
 from penstock.upstream.connection_test import ConnectionTests
 from penstock.upstream.exchange import Exchange
@@ -388,6 +390,7 @@ class Gateway:
     def _make_services(self, exchange: Exchange, channels: ProgressChannels, outputs: ProcessPool) -> RunnerServices:
         return RunnerServices(
             database=self.database,
+            writes=GroupCommit(self.database, amendment_rows.amend_all),
             offers=lambda: self.offers,
             exchange=exchange,
             polling=Polling(exchange, self.steady),

@@ -203,9 +203,11 @@ class VirtualPool:
         self.pressed_until = 0.0
         """Until then the kernel ends every child for lack of memory."""
 
-    async def do(self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any) -> Any:
+    async def do(
+        self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any, size: int | None = None
+    ) -> Any:
         """Return the facts of a file, as its bytes state them."""
-        del account_id
+        del account_id, size
         self.under_way += 1
         try:
             return await self._open(function.__name__, source, args)
@@ -230,8 +232,11 @@ class VirtualPool:
             raise (FileUnreadable if name == "inspect_image" else BadOutput)("It cannot be opened.") from error
         return _describe(name, facts, args)
 
-    async def insist(self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any) -> Any:
+    async def insist(
+        self, account_id: str, function: Callable[..., Any], source: Any = None, *args: Any, size: int | None = None
+    ) -> Any:
         """Try again once after a crash."""
+        del size
         try:
             with suppress(Crashed, WorkInterrupted):
                 return await self.do(account_id, function, source, *args)

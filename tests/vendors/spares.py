@@ -3,7 +3,7 @@
 Every gateway starts processes that open files, and every simulator encodes its video. Tests of other things share them.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from functools import lru_cache
 from typing import IO
 
@@ -22,8 +22,8 @@ class SpareChild(worker_pool._Child):
 
     is_gone = False
 
-    async def do(self, errand: Errand, file: IO[bytes] | None) -> tuple[str, bytes]:
-        status, answer = await super().do(errand, file)
+    async def do(self, errands: Sequence[Errand], files: Sequence[IO[bytes]]) -> tuple[str, bytes]:
+        status, answer = await super().do(errands, files)
         self.is_gone = status == "gone"
         return status, answer
 

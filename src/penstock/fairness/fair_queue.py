@@ -27,6 +27,11 @@ class FairQueue:
         self._waiting: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
 
     @property
+    def share(self) -> int:
+        """The number of places that one account may hold."""
+        return self._share
+
+    @property
     def held(self) -> int:
         """The number of places taken."""
         return self._held.total()

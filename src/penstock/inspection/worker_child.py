@@ -1,7 +1,8 @@
 """The pool's child process: imports what the work needs, and forks a confined process for each file.
 
-It never touches a file's bytes itself. The forked process has the open file, a pipe for its answer, and nothing else.
-Messages come as lines of JSON over the socket at descriptor 0; answers go back as a line with a length, then bytes.
+Small files of one account may share a process. The child never touches a file's bytes itself. The forked process has
+the open files, a pipe for its answers, and nothing else. Messages come as lines of JSON over the socket at descriptor
+0. Answers go back as a line with a length, then a line of JSON for each errand.
 """
 
 import functools
@@ -13,8 +14,9 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -28,11 +30,12 @@ MAX_MESSAGE_CHARACTERS = 500
 END_SECONDS = 1.0
 """Seconds that a process may take to end after its answer."""
 STOP = b"stop\n"
-MAX_FILES = 2
+MAX_FILES = 64
+"""Files that may come with one message: two for each errand."""
 
 
 class Errand(msgspec.Struct, frozen=True, kw_only=True):
-    """One piece of work. `function` is `module:name`; the files that were sent with it are its first arguments.
+    """One piece of work. `function` is `module:name`; the `files` that were sent with it are its first arguments.
 
     The first file is read. A second one is written, up to `file_bytes`.
     """
@@ -44,6 +47,7 @@ class Errand(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
     threads: bool
     file_bytes: int = 0
+    files: int = 0
 
 
 class Raised(msgspec.Struct, frozen=True):
@@ -65,21 +69,23 @@ def main() -> None:
     for name in (signal.SIGINT, signal.SIGTERM):  # sent to everyone at once; the gateway decides
         signal.signal(name, signal.SIG_IGN)
     os.nice(int(sys.argv[1]))
+    with suppress(ImportError):  # not on every platform
+        importlib.import_module("resource")  # so that no forked process has to
     offered = sandbox.survey_forked()
     control = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
     while True:
         line, files, is_wanted = _receive(control)
-        errand = msgspec.json.decode(line, type=Errand)
-        status, answer = _do(errand, files, control, offered) if is_wanted else ("stopped", b"")
+        errands = msgspec.json.decode(line, type=list[Errand])
+        status, answer = _do(errands, files, control, offered) if is_wanted else ("stopped", b"")
         for file in files:
             os.close(file)
         control.sendall(b"%s %d\n%s" % (status.encode(), len(answer), answer))
 
 
 def _receive(control: socket.socket) -> tuple[bytes, list[int], bool]:
-    """Return the next errand, the files that came with it, and whether it is still wanted."""
+    """Return the next errands, the files that came with them, and whether they are still wanted."""
     data, files = b"", list[int]()
     while not data.endswith(b"\n"):
         piece, sent, _, _ = socket.recv_fds(control, 1 << 16, MAX_FILES)
@@ -90,18 +96,20 @@ def _receive(control: socket.socket) -> tuple[bytes, list[int], bool]:
     return line, files, not rest
 
 
-def _do(errand: Errand, files: list[int], control: socket.socket, offered: sandbox.Confinement) -> tuple[str, bytes]:
+def _do(
+    errands: Sequence[Errand], files: list[int], control: socket.socket, offered: sandbox.Confinement
+) -> tuple[str, bytes]:
     try:
-        function = _find(errand.function)
+        work = [(errand, _find(errand.function)) for errand in errands]
         answers, answer = os.pipe()
         child = os.fork()
         if child == 0:
             for descriptor in (control.fileno(), answers):
                 os.close(descriptor)
-            _work(errand, function, files, answer, offered)
+            _work(work, files, answer, offered)
         os.close(answer)
         try:
-            return _supervise(child, answers, control, errand.seconds)
+            return _supervise(child, answers, control, errands[0].seconds, MAX_ANSWER_BYTES * len(errands))
         finally:
             os.close(answers)
     except (ImportError, AttributeError, OSError) as error:
@@ -121,8 +129,8 @@ def _find(name: str) -> Callable[..., Any]:
     return function
 
 
-def _supervise(child: int, answers: int, control: socket.socket, seconds: float) -> tuple[str, bytes]:
-    """Wait for the answer and the end of the forked process, and end it if it takes too long or is not wanted."""
+def _supervise(child: int, answers: int, control: socket.socket, seconds: float, most_bytes: int) -> tuple[str, bytes]:
+    """Wait for the answers and the end of the forked process, and end it if it takes too long or is not wanted."""
     answer, reason, deadline = b"", "", time.monotonic() + seconds
     while not reason:
         ready, _, _ = select.select([answers, control], [], [], max(0.0, deadline - time.monotonic()))
@@ -135,7 +143,7 @@ def _supervise(child: int, answers: int, control: socket.socket, seconds: float)
             reason = "stopped"
         elif piece := os.read(answers, 1 << 16):
             answer += piece
-            reason = "crashed" if len(answer) > MAX_ANSWER_BYTES else ""
+            reason = "crashed" if len(answer) > most_bytes else ""
         else:
             break
     ending = _await_end(child, 0.0 if reason else END_SECONDS)
@@ -164,18 +172,24 @@ def _await_end(child: int, seconds: float) -> int:
 
 
 def _work(
-    errand: Errand, function: Callable[..., Any], files: list[int], answer: int, offered: sandbox.Confinement
+    work: Sequence[tuple[Errand, Callable[..., Any]]], files: list[int], answer: int, offered: sandbox.Confinement
 ) -> NoReturn:
     try:
+        first = work[0][0]
         sandbox.end_with_parent()
         limits = sandbox.Limits(
-            cpu_seconds=errand.cpu_seconds, memory_bytes=errand.memory_bytes, file_bytes=errand.file_bytes
+            cpu_seconds=first.cpu_seconds,
+            memory_bytes=first.memory_bytes,
+            file_bytes=max(errand.file_bytes for errand, _ in work),
         )
-        sandbox.limit(limits, threads=errand.threads)
-        sandbox.confine(offered, readable=READABLE, threads=errand.threads)
-        data = msgspec.json.encode(_answer(errand, function, files))
-        while data:
-            data = data[os.write(answer, data) :]
+        sandbox.limit(limits, threads=first.threads)
+        sandbox.confine(offered, readable=READABLE, threads=first.threads)
+        left = iter(files)
+        for errand, function in work:
+            own = list(islice(left, errand.files))
+            data = msgspec.json.encode(_answer(errand, function, own)) + b"\n"
+            while data:
+                data = data[os.write(answer, data) :]
         os._exit(0)
     finally:
         os._exit(1)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, TypeVar, get_type_hints
 
@@ -17,6 +18,7 @@ import msgspec
 
 from penstock.domain.job_errors import BadOutput, FileUnreadable, JobError
 from penstock.fairness.fair_queue import FairQueue
+from penstock.inspection.shared_work import MAX_SMALL_BYTES, Callers, SharedWork
 from penstock.inspection.worker_child import MAX_ANSWER_BYTES, STOP, ChildReply, Errand
 
 T = TypeVar("T")
@@ -52,6 +54,8 @@ class ProcessPool:
     """At most `places` files are opened at a time, by children that are kept; accounts take turns.
 
     Each file gets `seconds` of time and `cpu_seconds` of computing. Only with `threads` may several cores compute.
+    Small files of one account that wait at the same time share a process and its limits. If that fails, each of them
+    gets a process of its own.
     """
 
     def __init__(self, places: int = 2, *, seconds: float = 60, cpu_seconds: int = 20, threads: bool = False) -> None:
@@ -59,23 +63,45 @@ class ProcessPool:
         self.seconds, self.cpu_seconds, self.threads = seconds, cpu_seconds, threads
         self._idle: list[_Child] = []
         self._pieces: dict[asyncio.Task[Any], _Piece] = {}
+        self._shared = SharedWork(self.queue, self._do_together)
 
-    async def do(self, account_id: str, function: Callable[..., T], source: Given = None, *args: Any) -> T:
+    async def do(
+        self,
+        account_id: str,
+        function: Callable[..., T],
+        source: Given = None,
+        *args: Any,
+        size: int | None = None,
+    ) -> T:
         """Return or raise what the function does, once it is this account's turn.
 
         With a source, its first argument is that file, open. The others and the result must be JSON, the result of
-        the type that the function declares. Errors that are not a job's own become `WorkFailed`.
+        the type that the function declares. Errors that are not a job's own become `WorkFailed`. If the `size` of the
+        source in bytes is given and small, it may be opened together with others.
         """
-        return await self._do(account_id, function, (source, None), args)
+        return await self._do(account_id, function, (source, None), args, size)
 
     async def transform(
-        self, account_id: str, function: Callable[..., T], source: Path, target: Path, max_bytes: int, *args: Any
+        self,
+        account_id: str,
+        function: Callable[..., T],
+        source: Path,
+        target: Path,
+        max_bytes: int,
+        *args: Any,
+        size: int | None = None,
     ) -> T:
         """Like `do`, with the file `target` as second argument, to which the function writes up to `max_bytes`."""
-        return await self._do(account_id, function, (source, target), args, max_bytes)
+        return await self._do(account_id, function, (source, target), args, size, max_bytes)
 
     async def _do(
-        self, account_id: str, function: Callable[..., T], given: _Given, args: tuple[Any, ...], file_bytes: int = 0
+        self,
+        account_id: str,
+        function: Callable[..., T],
+        given: _Given,
+        args: tuple[Any, ...],
+        size: int | None,
+        file_bytes: int = 0,
     ) -> T:
         errand = Errand(
             function=f"{function.__module__}:{function.__qualname__}",
@@ -85,7 +111,12 @@ class ProcessPool:
             memory_bytes=MEMORY_BYTES,
             threads=self.threads,
             file_bytes=file_bytes,
+            files=sum(each is not None for each in given),
         )
+        if size is not None and size <= MAX_SMALL_BYTES:
+            found = await self._shared.do(account_id, (errand, given))
+            if found is not None:
+                return _interpret(function, errand, *found)
         piece = _Piece()
         # In a task of its own: when a caller is cancelled, the child still ends its work, and is used again.
         working = asyncio.create_task(self._serve(account_id, errand, given, piece))
@@ -97,10 +128,17 @@ class ProcessPool:
             piece.abandon(working)
         return _interpret(function, errand, *working.result())
 
-    async def insist(self, account_id: str, function: Callable[..., T], source: Given = None, *args: Any) -> T:
+    async def insist(
+        self,
+        account_id: str,
+        function: Callable[..., T],
+        source: Given = None,
+        *args: Any,
+        size: int | None = None,
+    ) -> T:
         """Like `do`, but try once more after a crash: a child may die of something else than its work."""
         try:
-            return await self.do(account_id, function, source, *args)
+            return await self.do(account_id, function, source, *args, size=size)
         except LimitReached:
             raise
         except WorkFailed:
@@ -108,6 +146,7 @@ class ProcessPool:
 
     async def close(self) -> None:
         """Abandon all work and end all children."""
+        await self._shared.close()
         for working, piece in self._pieces.items():
             piece.abandon(working)
         if self._pieces:
@@ -123,18 +162,50 @@ class ProcessPool:
     async def _serve(self, account_id: str, errand: Errand, given: _Given, piece: "_Piece") -> tuple[str, bytes]:
         async with self.queue.place(account_id):
             piece.is_waiting = False
-            files = await asyncio.to_thread(_open_all, given)
-            try:
-                piece.child = child = self._idle.pop() if self._idle else _Child()
-                status, answer = ("stopped", b"") if piece.is_abandoned else await child.do(errand, files)
-            finally:
-                for file in files:
-                    file.close()
-            if status == "gone":
-                await asyncio.to_thread(child.end)
-            else:
-                self._idle.append(child)
-            return status, answer
+            files = await asyncio.to_thread(_open_all, [given])
+            if piece.is_abandoned:
+                _close_all(files)
+                return "stopped", b""
+            piece.child = child = self._take_child()
+            return await self._employ(child, [errand], files)
+
+    async def _do_together(
+        self, work: Sequence[tuple[Errand, _Given]], callers: Callers
+    ) -> Sequence[tuple[str, bytes] | None]:
+        """Return the status and answer of each errand. None: something failed, so that each is to be done alone."""
+        apart: list[tuple[str, bytes] | None] = [None] * len(work)
+        try:
+            files = await asyncio.to_thread(_open_all, [given for _, given in work])
+        except OSError:
+            return apart
+        if callers.have_left:
+            _close_all(files)
+            return apart
+        child = self._take_child()
+        callers.stop = child.stop
+        status, answer = await self._employ(child, [errand for errand, _ in work], files)
+        callers.stop = None
+        if len(work) == 1:
+            return [(status, answer)]
+        answers = answer.removesuffix(b"\n").split(b"\n") if status == "done" else []
+        return [(status, each) for each in answers] if len(answers) == len(work) else apart
+
+    def _take_child(self) -> "_Child":
+        return self._idle.pop() if self._idle else _Child()
+
+    async def _employ(
+        self, child: "_Child", errands: Sequence[Errand], files: Sequence[IO[bytes]]
+    ) -> tuple[str, bytes]:
+        """Have a child do errands, and keep it for the next ones."""
+        try:
+            status, answer = await child.do(errands, files)
+        finally:
+            _close_all(files)
+        if status == "gone":
+            await asyncio.to_thread(child.end)
+        else:
+            self._idle.append(child)
+        return status, answer
 
 
 class _Piece:
@@ -164,17 +235,19 @@ class _Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._is_stopped = False
 
-    async def do(self, errand: Errand, files: Sequence[IO[bytes]]) -> tuple[str, bytes]:
-        """Return how the errand ended, `gone` if the child itself did, and the answer."""
+    async def do(self, errands: Sequence[Errand], files: Sequence[IO[bytes]]) -> tuple[str, bytes]:
+        """Return how the errands ended, `gone` if the child itself did, and the answers, each in a line."""
         self._is_stopped = False
         try:
             if self._socket is None:
                 await asyncio.to_thread(self._start)
             if self._socket is None or self._is_stopped:
                 return "stopped", b""
-            line = msgspec.json.encode(errand) + b"\n"
-            socket.send_fds(self._socket, [line], [file.fileno() for file in files])
-            async with asyncio.timeout(errand.seconds + GRACE_SECONDS):
+            line = msgspec.json.encode(errands) + b"\n"
+            sent = socket.send_fds(self._socket, [line], [file.fileno() for file in files])
+            async with asyncio.timeout(errands[0].seconds + GRACE_SECONDS):
+                if sent < len(line):
+                    await asyncio.get_running_loop().sock_sendall(self._socket, line[sent:])
                 return await self._receive(self._socket)
         except (OSError, ValueError) as error:  # OSError: also a timeout
             log.warning("a file inspection process died", extra={"fields": {"reason": repr(error)}})
@@ -241,19 +314,24 @@ def _environment() -> dict[str, str]:
     return {**kept, **settings, "PYTHONPATH": os.pathsep.join(folders)}
 
 
-def _open_all(given: _Given) -> list[IO[bytes]]:
+def _open_all(given: Sequence[_Given]) -> list[IO[bytes]]:
     """Return the files to give to a child: it needs no path, and no right to open one."""
-    source, target = given
-    if source is None:
-        return []
-    files = [_open(source)]
-    if target is not None:
-        try:
-            files.append(target.open("r+b", buffering=0))
-        except BaseException:
-            files[0].close()
-            raise
+    files: list[IO[bytes]] = []
+    try:
+        for source, target in given:
+            if source is not None:
+                files.append(_open(source))
+            if target is not None:
+                files.append(target.open("r+b", buffering=0))
+    except BaseException:
+        _close_all(files)
+        raise
     return files
+
+
+def _close_all(files: Sequence[IO[bytes]]) -> None:
+    for file in files:
+        file.close()
 
 
 def _open(source: bytes | Path) -> IO[bytes]:
@@ -304,7 +382,9 @@ def _read_answer(function: Callable[..., T], name: str, answer: bytes) -> T:
     raise WorkFailed(f"{name} raised {found.raised.kind}: {found.raised.message}")
 
 
+@cache
 def _declared(function: Callable[..., Any]) -> Any:
+    """Return the type of the function's result. Reading it takes longer than decoding an answer."""
     try:
         return get_type_hints(function).get("return", Any)
     except TypeError:  # built-in functions declare nothing

@@ -166,27 +166,28 @@ class Collection:
         self, account_id: str, output: Output, landed: Landed, expected: Expectation
     ) -> tuple[dict[str, Any], str]:
         """Open the output. Return its facts and its file extension."""
-        path = landed.path
+        path, size = landed.path, landed.bytes
         try:
             match output.kind:
                 case Kind.MODEL:
                     order = (expected.face_limit, expected.formats)
-                    model = await self._process_pool.insist(account_id, inspect_model, path, *order)
+                    model = await self._process_pool.insist(account_id, inspect_model, path, *order, size=size)
                     _check_parts(model.mesh, expected)
                     return _fields(model), model.extension
                 case Kind.VIDEO:
-                    size = (expected.width, expected.height, expected.seconds)
-                    return _fields(await self._process_pool.insist(account_id, inspect_video, path, *size)), "mp4"
+                    wanted = (expected.width, expected.height, expected.seconds)
+                    video = await self._process_pool.insist(account_id, inspect_video, path, *wanted, size=size)
+                    return _fields(video), "mp4"
                 case Kind.IMAGE:
-                    picture = await self._process_pool.insist(account_id, inspect_picture, path)
+                    picture = await self._process_pool.insist(account_id, inspect_picture, path, size=size)
                     remarks = _compare_picture(picture, expected) if output.role is Role.PRIMARY else ()
                     facts = {"width": picture.width, "height": picture.height, "warnings": remarks}
                     return facts, picture.content_type.split("/")[1]
                 case Kind.AUDIO:
-                    sound = await self._process_pool.insist(account_id, inspect_sound, path)
+                    sound = await self._process_pool.insist(account_id, inspect_sound, path, size=size)
                     return {"duration_seconds": sound.duration_seconds}, EXTENSIONS[sound.content_type]
                 case Kind.TEXT:
-                    return {}, (await self._process_pool.insist(account_id, inspect_text, path)).extension
+                    return {}, (await self._process_pool.insist(account_id, inspect_text, path, size=size)).extension
         except (WorkFailed, FileUnreadable) as error:
             raise _explain(error, output) from error
 

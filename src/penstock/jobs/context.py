@@ -15,8 +15,10 @@ from penstock.jobs.progress import ProgressChannels
 from penstock.jobs.quarantine import Quarantine, Risk, RiskLevel
 from penstock.offers.offer import Offers
 from penstock.store.database import Database
-from penstock.store.queries.files import asset_rows
+from penstock.store.group_commit import GroupCommit
 from penstock.store.queries.jobs import job_rows
+from penstock.store.queries.runs import amendment_rows
+from penstock.store.queries.runs.amendment_rows import Amendment
 from penstock.store.signals import Subscription
 from penstock.upstream.exchange import Exchange
 from penstock.vendor_api.generation import MAX_RETRY_AFTER_SECONDS, Flow, GenerationVendor, Order
@@ -35,6 +37,7 @@ class RunnerServices:
     """Parts of the gateway that a job run needs."""
 
     database: Database
+    writes: GroupCommit[Amendment, Job]
     offers: Callable[[], Offers]
     exchange: Exchange
     polling: Polling
@@ -115,7 +118,7 @@ class JobContext:
 
     async def amend(self, change: Callable[[Job], Job]) -> None:
         """Write a change, and take over the row as it was written: the caller may have canceled the job."""
-        self._take_row(await self.services.database.write(job_rows.amend, self.claim, change, self.services.clock()))
+        self._take_row(await self._write(Amendment(self.claim, change, self.services.clock())))
         self.seconds_left()  # if this write started the job, its run time counts from now
 
     async def hand_on(self, change: Callable[[Job], Job]) -> None:
@@ -131,7 +134,12 @@ class JobContext:
 
     async def deliver(self, change: Callable[[Job], Job], now: float, mark: ResultMark | None) -> None:
         """Write the finished job together with its assets and the mark of its result."""
-        self.job = await self.services.database.write(asset_rows.deliver, self.claim, change, now, mark)
+        self.job = await self._write(Amendment(self.claim, change, now, delivers=True, mark=mark))
+
+    async def _write(self, amendment: Amendment) -> Job:
+        """Write a change together with those of other jobs, or alone if it must be."""
+        written = await self.services.writes.write(amendment)
+        return written or await self.services.database.write(amendment_rows.amend, amendment)
 
     async def mark_risky(self) -> None:
         """Record that a risky step begins: if the process dies during it, the job becomes a suspect."""

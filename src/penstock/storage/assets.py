@@ -107,6 +107,8 @@ class Assets:
     def __init__(self, storage: Storage, scratch: ScratchFolder) -> None:
         self._storage = storage
         self._scratch = scratch
+        self._temporary: set[Path] = set()
+        """Files in the scratch folder that are still to be moved or deleted."""
         self._uploads = asyncio.Semaphore(MAX_UPLOADS)
         self._file_uploads = asyncio.Semaphore(
             MAX_UPLOADS
@@ -192,6 +194,7 @@ class Assets:
         """Write a download to a temporary file and hash it; the file is deleted at the end of the block."""
         path, digest, size = self._scratch.folder / new_id("landed"), hashlib.sha256(), 0
         head = b""
+        self._temporary.add(path)
         try:
             with reached(makes=True):
                 await asyncio.to_thread(path.touch, exist_ok=False)
@@ -204,17 +207,24 @@ class Assets:
                     await asyncio.to_thread(_append, path, batch, digest.update)
             yield Landed(path, size, digest.hexdigest(), head)
         finally:
-            await asyncio.to_thread(path.unlink, missing_ok=True)
+            await self._remove_temporary(path)
 
     @asynccontextmanager
     async def beside(self, landed: Landed) -> AsyncGenerator[Path]:
         """Make an empty temporary file for another version of a download; it is deleted at the end of the block."""
         path = landed.path.with_name(f"{landed.path.name}-signed")
+        self._temporary.add(path)
         try:
             with reached(makes=True):
                 await asyncio.to_thread(path.touch, exist_ok=True)
             yield path
         finally:
+            await self._remove_temporary(path)
+
+    async def _remove_temporary(self, path: Path) -> None:
+        """Delete a temporary file, unless it was moved to the storage."""
+        if path in self._temporary:
+            self._temporary.discard(path)
             await asyncio.to_thread(path.unlink, missing_ok=True)
 
     async def keep(self, job_id: str, asset: Asset, landed: Landed) -> None:
@@ -274,6 +284,7 @@ class Assets:
         folder = self._storage.folder
         with reached(makes=True):
             if folder is not None and isinstance(source, Path) and await asyncio.to_thread(_move, source, folder / key):
+                self._temporary.discard(source)
                 return
             await obstore.put_async(
                 self._storage.bulk,

@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, urljoin, urlsplit
@@ -291,12 +292,17 @@ def _read(url: str, failure: type[Exception]) -> URL:
 
 def own_origins(vendor: GenerationVendor) -> set[Origin]:
     """Return the hosts and ports that the operator configured for a vendor."""
-    origins: set[Origin] = set()
-    for address in (vendor.options.base_url, *getattr(vendor, "addresses", ())):  # chat vendors have none
-        with suppress(ValueError):
-            url = URL(address)
-            origins |= {_origin(url)} if url.host else set()
-    return origins
+    addresses = (vendor.options.base_url, *getattr(vendor, "addresses", ()))  # chat vendors have none
+    return {origin for address in addresses if (origin := _read_origin(address)) is not None}
+
+
+@lru_cache(maxsize=1024)
+def _read_origin(address: str) -> Origin | None:
+    """Return the host and port of a configured address, or None if it has no host."""
+    with suppress(ValueError):
+        url = URL(address)
+        return _origin(url) if url.host else None
+    return None
 
 
 def _is_trusted(vendor: GenerationVendor, target: URL, redirected_from: Origin | None) -> bool:

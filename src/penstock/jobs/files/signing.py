@@ -141,6 +141,7 @@ class ResultSigner:
             credential.certificates,
             credential.algorithm,
             marker.hex(),
+            size=landed.bytes,
         )
         to_sign = base64.b64decode(draft.to_sign, validate=True)
         if not to_sign.startswith(CLAIM_HEAD) or len(to_sign) > MAX_CLAIM_BYTES:
@@ -154,14 +155,15 @@ class ResultSigner:
 
         if content_type == MESH_TYPES["glb"]:
             most = landed.bytes + MAX_ADDED_BYTES
-            await self._insist(making.account_id, mark_glb, landed.path, target, most, dict(making.facts))
+            facts = dict(making.facts)
+            await self._insist(making.account_id, mark_glb, landed.path, target, most, facts, size=landed.bytes)
             landed = await asyncio.to_thread(measure_file, target)
         return Signed(landed, "sidecar", make_sidecar(credential, landed.sha256, making.facts))
 
-    async def _insist(self, *work: Any) -> Any:
+    async def _insist(self, *work: Any, size: int) -> Any:
         """Let a child process write the target, and once more if it crashes: it may die of something else."""
         try:
-            return await self._pool.transform(*work)
+            return await self._pool.transform(*work, size=size)
         except LimitReached:
             raise
         except WorkFailed:

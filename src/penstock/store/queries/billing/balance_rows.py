@@ -1,5 +1,6 @@
 """Balances: the spent and held amounts of each budget in its period, and who holds them."""
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -31,8 +32,8 @@ _SET_AMOUNT: Final = f"UPDATE holds SET amount = ? WHERE {_HOLD_HERE}"  # noqa: 
 _GROW: Final = f"UPDATE holds SET amount = ?, expires_at = ? WHERE {_HOLD_HERE}"  # noqa: S608
 _SHRINK: Final = f"UPDATE holds SET amount = ?, recalled = 0 WHERE {_HOLD_HERE}"  # noqa: S608
 _END: Final = f"DELETE FROM holds WHERE {_HOLD_HERE}"  # noqa: S608
-_OF_SUBJECT: Final = "SELECT owner, period, start, amount FROM holds WHERE subject = ?"
-_FORGET: Final = "DELETE FROM holds WHERE subject = ?"
+_OF_SUBJECTS: Final = "SELECT subject, owner, period, start, amount FROM holds WHERE subject IN"
+_FORGET: Final = "DELETE FROM holds WHERE subject IN"
 
 
 # -- balances
@@ -150,15 +151,38 @@ def take(balance: BudgetBalance, subject: str, amount: int) -> dict[str, Any]:
     return values | {"expires_at": None}
 
 
-def free(connection: Connection, subject: str) -> dict[BalanceKey, int]:
-    """Free a job's holds in every balance. Return the amount freed in each."""
-    found = sql.run(connection, _OF_SUBJECT, subject)
-    freed = dict(sorted((BalanceKey(*key), amount) for *key, amount in found))
-    for key, amount in freed.items():
-        sql.run(connection, _GIVE_BACK, amount, *key)
-    if freed:
-        sql.run(connection, _FORGET, subject)
-    return freed
+def holds_of(connection: Connection, subjects: Sequence[str]) -> dict[str, dict[BalanceKey, int]]:
+    """Return the amounts held for each of these jobs, by balance."""
+    found: dict[str, dict[BalanceKey, int]] = {}
+    statement, *values = sql.among(_OF_SUBJECTS, subjects)
+    for subject, *key, amount in sql.run(connection, statement, *values):
+        found.setdefault(subject, {})[BalanceKey(*key)] = amount
+    return found
+
+
+def lock(connection: Connection, key: BalanceKey) -> None:
+    """Lock a balance, if it exists."""
+    sql.run(connection, _GET, *key)
+
+
+def free(
+    connection: Connection,
+    balances: Mapping[BalanceKey, BudgetBalance],
+    freed: Mapping[str, Mapping[BalanceKey, int]],
+) -> None:
+    """End the holds of jobs. The caller writes those balances that it has opened, which are changed in memory."""
+    if not freed:
+        return
+    back: Counter[BalanceKey] = Counter()
+    for amounts in freed.values():
+        back.update(amounts)
+    for key, amount in sorted(back.items()):
+        if key in balances:
+            balances[key].held -= amount
+        elif amount:
+            sql.run(connection, _GIVE_BACK, amount, *key)
+    statement, *values = sql.among(_FORGET, list(freed))
+    sql.run(connection, statement, *values)
 
 
 # -- leases: amounts that a process holds for the chat requests it serves

@@ -25,7 +25,8 @@ class LedgerRefused(Exception):
 
 
 _OF_SUBJECT = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject = ?"  # noqa: S608  names of our own
-_LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject = ? FOR UPDATE"  # noqa: S608  words of our own
+_OF_SUBJECTS = f"SELECT {', '.join(ledger.columns.keys())} FROM ledger WHERE subject IN"  # noqa: S608
+_LOCK = f"SELECT {locks.JOIN} FROM ledger WHERE subject IN"  # noqa: S608  words of our own
 
 
 def join_tags(tags: Sequence[str]) -> str | None:
@@ -89,9 +90,7 @@ def of_subject(connection: Connection, subject: str) -> dict[EntryKind, LedgerEn
 
 def _lock(connection: Connection, subject: str) -> dict[EntryKind, LedgerEntry]:
     """Return the entries of a subject, locked until the transaction ends."""
-    if connection.dialect.name == "postgresql":
-        sql.run(connection, _LOCK, subject)  # entries that it waited for are visible only to the next query
-    return of_subject(connection, subject)
+    return _lock_all(connection, [subject]).get(subject, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,28 +176,113 @@ def settle(connection: Connection, subject: str, cost: int, now: float, note: st
 
     It may have been released before: a job that succeeds late is still charged.
     """
-    entries = _lock(connection, subject)
-    if EntryKind.SETTLE in entries:
-        return entries[EntryKind.SETTLE].amount
-    held = _held(entries, subject)
-    bearing = balance_rows.open_all(connection, held.payer, held.at)  # first: a new balance starts with the hold
-    freed = balance_rows.free(connection, subject)
-    for balance in bearing:
-        balance.held -= freed.get(balance.key, 0)
-    charged = min(cost, *(max(freed.get(balance.key, 0), balance.room) for balance in bearing), cost)
-    _spend(connection, bearing, held.payer, charged, now)
-    _follow(connection, held, EntryKind.SETTLE, charged, now, note, overrun=cost - charged)
-    return charged
+    return _end(connection, subject, cost, now, note)
 
 
 def release(connection: Connection, subject: str, now: float, note: str = "") -> None:
     """Release a job's hold. Do nothing if the hold has ended already."""
-    entries = _lock(connection, subject)
-    if EntryKind.SETTLE in entries or EntryKind.RELEASE in entries:
-        return
-    held = _held(entries, subject)
-    balance_rows.free(connection, subject)
-    _follow(connection, held, EntryKind.RELEASE, held.amount, now, note)
+    _end(connection, subject, None, now, note)
+
+
+def _end(connection: Connection, subject: str, cost: int | None, now: float, note: str) -> int:
+    charged = end_all(connection, {subject: cost}, now, note)
+    if subject not in charged:
+        raise LedgerRefused(f"Nothing was held for {subject}.")
+    return charged[subject]
+
+
+def end_all(connection: Connection, costs: Mapping[str, int | None], now: float, note: str = "") -> dict[str, int]:
+    """Charge the costs of jobs, or release the holds of those that cost None. Return the amounts charged.
+
+    Jobs for which nothing was held are left out. Everything is locked before the first change, in one order for every
+    writer: entries, then balances. So two writers never deadlock.
+    """
+    if not costs:
+        return {}
+    entries = _lock_all(connection, sorted(costs))
+    held = {subject: found[EntryKind.HOLD] for subject, found in entries.items() if EntryKind.HOLD in found}
+    ended = {subject for subject in held if _has_ended(entries[subject], costs[subject])}
+    charged = {
+        subject: entries[subject][EntryKind.SETTLE].amount if EntryKind.SETTLE in entries[subject] else 0
+        for subject in ended
+    }
+    ending = {subject: held[subject] for subject in costs if subject in held and subject not in ended}
+    if ending:
+        charged |= _Ending(connection, ending, costs).end(costs, now, note)
+    return charged
+
+
+def _lock_all(connection: Connection, subjects: Sequence[str]) -> dict[str, dict[EntryKind, LedgerEntry]]:
+    """Return the entries of each subject by kind, locked until the transaction ends."""
+    if connection.dialect.name == "postgresql":
+        statement, *values = sql.among(_LOCK, subjects)
+        sql.run(connection, f"{statement} ORDER BY subject{sql.LOCKING}", *values)
+    statement, *values = sql.among(_OF_SUBJECTS, subjects)  # entries that the lock waited for are visible only now
+    found: dict[str, dict[EntryKind, LedgerEntry]] = {}
+    for row in sql.run(connection, statement, *values):
+        entry = _read(*row)
+        found.setdefault(entry.subject, {})[entry.kind] = entry
+    return found
+
+
+def _has_ended(entries: Mapping[EntryKind, LedgerEntry], cost: int | None) -> bool:
+    return EntryKind.SETTLE in entries or (cost is None and EntryKind.RELEASE in entries)
+
+
+class _Ending:
+    """The balances of jobs whose holds end together. Each balance is opened and written once."""
+
+    def __init__(
+        self, connection: Connection, held: Mapping[str, LedgerEntry], costs: Mapping[str, int | None]
+    ) -> None:
+        self._connection = connection
+        self._held = held
+        charged = [entry for subject, entry in held.items() if costs[subject] is not None]
+        owners = sorted({owner for entry in charged for owner in entry.payer.owners})
+        self._budgets = balance_rows.in_order(key_rows.budgets_of(connection, owners))
+        wanted = {
+            _key_of(budget, entry.at): (budget, entry)
+            for entry in charged
+            for budget in self._budgets
+            if budget.owner in entry.payer.owners
+        }
+        freed = balance_rows.holds_of(connection, list(held))
+        self._balances: dict[BalanceKey, BudgetBalance] = {}
+        for key in sorted(wanted.keys() | {key for amounts in freed.values() for key in amounts}):
+            if key not in wanted:
+                balance_rows.lock(connection, key)
+                continue
+            budget, entry = wanted[key]
+            self._balances[key] = balance_rows.open_balance(connection, budget, entry.payer.account_id, entry.at)
+        # Again where a balance may be new: it starts with the holds of all jobs.
+        self._freed = balance_rows.holds_of(connection, list(held)) if wanted else freed
+
+    def end(self, costs: Mapping[str, int | None], now: float, note: str) -> dict[str, int]:
+        """End the holds. Return the amounts charged."""
+        freed = self._freed
+        balance_rows.free(self._connection, self._balances, freed)
+        charged: dict[str, int] = {}
+        rows: list[dict[str, Any]] = []
+        for subject, held in self._held.items():
+            cost = costs[subject]
+            if cost is None:
+                charged[subject] = 0
+                rows.append(_follow(held, EntryKind.RELEASE, held.amount, now, note))
+                continue
+            amount = charged[subject] = self._charge(held, cost, freed.get(subject, {}), now)
+            rows.append(_follow(held, EntryKind.SETTLE, amount, now, note, overrun=cost - amount))
+        for balance in self._balances.values():
+            balance_rows.write(self._connection, balance)
+        sql.do_all(self._connection, sql.insertion(ledger, rows))
+        return charged
+
+    def _charge(self, held: LedgerEntry, cost: int, freed: Mapping[BalanceKey, int], now: float) -> int:
+        """Charge what the hold and the budgets of a job can cover."""
+        mine = [budget for budget in self._budgets if budget.owner in held.payer.owners]
+        bearing = [self._balances[_key_of(budget, held.at)] for budget in mine]
+        charged = min(cost, *(max(freed.get(balance.key, 0), balance.room) for balance in bearing), cost)
+        _spend(self._connection, bearing, held.payer, charged, now)
+        return charged
 
 
 def keep(connection: Connection, subject: str, payer: Payer, now: float) -> None:
@@ -219,7 +303,7 @@ def release_expired(connection: Connection, now: float) -> int:
         _lock(connection, subject)  # all of them, before any balance
     for subject in subjects:
         release(connection, subject, now, "its outcome stayed unknown")
-        balance_rows.free(connection, subject)  # the timer, where the job had been settled
+        balance_rows.free(connection, {}, {subject: balance_rows.holds_of(connection, [subject]).get(subject, {})})
     return len(subjects)
 
 
@@ -231,10 +315,12 @@ def refund(connection: Connection, subject: str, now: float, note: str) -> int:
     settled = entries[EntryKind.SETTLE]
     if EntryKind.REFUND in entries:
         return entries[EntryKind.REFUND].amount
-    _spend(
-        connection, balance_rows.open_all(connection, settled.payer, settled.at), settled.payer, -settled.amount, now
-    )
-    _follow(connection, settled, EntryKind.REFUND, settled.amount, now, note)
+    bearing = balance_rows.open_all(connection, settled.payer, settled.at)
+    _spend(connection, bearing, settled.payer, -settled.amount, now)
+    for balance in bearing:
+        balance_rows.write(connection, balance)
+    row = _follow(settled, EntryKind.REFUND, settled.amount, now, note)
+    sql.do_all(connection, sql.insertion(ledger, [row]))
     return settled.amount
 
 
@@ -245,8 +331,9 @@ def _held(entries: Mapping[EntryKind, LedgerEntry], subject: str) -> LedgerEntry
 
 
 def _follow(
-    connection: Connection, first: LedgerEntry, kind: EntryKind, amount: int, now: float, note: str, overrun: int = 0
-) -> None:
+    first: LedgerEntry, kind: EntryKind, amount: int, now: float, note: str, overrun: int = 0
+) -> dict[str, Any]:
+    """Return the row of an entry that follows the first one of its subject."""
     entry = LedgerEntry(
         subject=first.subject,
         kind=kind,
@@ -257,14 +344,14 @@ def _follow(
         created_at=now,
         note=note,
     )
-    sql.do_all(connection, sql.insertion(ledger, [_row(entry)]))
+    return _row(entry)
 
 
 def _spend(connection: Connection, bearing: Sequence[BudgetBalance], payer: Payer, amount: int, now: float) -> None:
+    """Count an amount as spent. The caller writes the balances."""
     for balance in bearing:
         balance.spent += amount
         balance_rows.announce(connection, balance, payer.account_id, now)
-        balance_rows.write(connection, balance)
 
 
 # -- chat: many charges at once, from the leases of a process

@@ -1,11 +1,12 @@
 """Assets: the stored outputs of jobs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, func, select, update
 
 from penstock.domain.files import StoredAsset
-from penstock.domain.jobs import Asset, Claim, Job, ResultMark
+from penstock.domain.jobs import Claim, Job, ResultMark
 from penstock.errors import AssetExpired, AssetNotFound
 from penstock.store import locks, sql
 from penstock.store.queries.files import lineage_rows, result_rows, storage_rows
@@ -14,9 +15,9 @@ from penstock.store.sql import Statement
 from penstock.store.tables import assets, jobs
 
 
-def add_all(connection: Connection, job: Job, outputs: Sequence[Asset], *more: Statement) -> None:
-    """Write the outputs of a job, in the transaction that makes it succeed. Run `more` statements."""
-    rows = [
+def describe(job: Job) -> list[dict[str, Any]]:
+    """Return the rows of a job's outputs."""
+    return [
         {
             "id": asset.id,
             "account_id": job.account_id,
@@ -26,9 +27,13 @@ def add_all(connection: Connection, job: Job, outputs: Sequence[Asset], *more: S
             "bytes": asset.bytes,
             "sha256": asset.sha256,
         }
-        for asset in outputs
+        for asset in job.outputs
     ]
-    sql.do_all(connection, sql.insertion(assets, rows), *more)
+
+
+def addition(rows: Sequence[Mapping[str, Any]]) -> list[Statement]:
+    """Return the statements that write these rows, in the transaction that makes their jobs succeed."""
+    return [sql.insertion(assets, rows)] if rows else []
 
 
 def get(connection: Connection, asset_id: str, account_id: str | None, now: float) -> StoredAsset:
@@ -47,7 +52,8 @@ def deliver(
 ) -> Job:
     """Write a job's success, its assets and the mark of its result in one transaction."""
     job = job_rows.amend(connection, claim, change, now)
-    add_all(connection, job, job.outputs, *([] if mark is None else [result_rows.addition(job, mark)]))
+    marks = [] if mark is None else [result_rows.describe(job, mark)]
+    sql.do_all(connection, *addition(describe(job)), *result_rows.addition(marks))
     storage_rows.change(connection, job.account_id, assets=sum(asset.bytes for asset in job.outputs))
     return job
 

@@ -1,7 +1,7 @@
 """Marks of results, by which a request for exact reuse finds the one that there is."""
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
 
 from sqlalchemy import Connection, delete
 
@@ -19,10 +19,14 @@ _KEPT: Final = (
 _OLDEST: Final = " ORDER BY results.job_id LIMIT ?"
 
 
-def addition(job: Job, mark: ResultMark) -> Statement:
-    """Return the statement that records the mark of a job's result."""
-    row = {"job_id": job.id, "account_id": job.account_id, "digest": mark.digest, "seed": mark.seed}
-    return sql.insertion(results, [row])
+def describe(job: Job, mark: ResultMark) -> dict[str, Any]:
+    """Return the row of the mark of a job's result."""
+    return {"job_id": job.id, "account_id": job.account_id, "digest": mark.digest, "seed": mark.seed}
+
+
+def addition(rows: Sequence[Mapping[str, Any]]) -> list[Statement]:
+    """Return the statements that write these rows."""
+    return [sql.insertion(results, rows)] if rows else []
 
 
 def find(

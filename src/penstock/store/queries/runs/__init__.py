@@ -1,0 +1,1 @@
+"""Writes of runners to the jobs that they have claimed."""
