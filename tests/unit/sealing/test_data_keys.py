@@ -138,6 +138,6 @@ def test_a_damaged_data_key_is_a_clear_error(connection: Connection, tmp_path: P
     masters = of_settings(tmp_path, FIRST)
     seal(connection, masters)
     [row] = data_key_rows.list_all(connection)
-    data_key_rows.reseal(connection, row.id, row.master, row.sealed[:-1] + b"\0")
+    data_key_rows.reseal(connection, row.id, row.master, row.sealed[:-1] + bytes([row.sealed[-1] ^ 1]))
     with pytest.raises(SecretsUnavailable, match="damaged"):
         data_keys.open_sealer(connection, masters)
