@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable
 
 import pytest
 import workloads as works
@@ -10,22 +9,9 @@ import workloads as works
 from penstock.domain.job_errors import BadOutput
 from penstock.fairness.fair_queue import FairQueue
 from penstock.inspection.shared_work import MAX_FILES_TOGETHER, MAX_SMALL_BYTES, SharedWork
-from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed
+from penstock.inspection.worker_pool import LimitReached, WorkFailed
 
 SMALL = MAX_SMALL_BYTES
-
-
-@pytest.fixture
-async def open_process_pool() -> AsyncGenerator[Callable[..., ProcessPool]]:
-    opened: list[ProcessPool] = []
-
-    def make(*args: int, **options: float) -> ProcessPool:
-        opened.append(ProcessPool(*args, **options))  # pyright: ignore[reportArgumentType]  as the tests give them
-        return opened[-1]
-
-    yield make
-    for process_pool in opened:
-        await process_pool.close()
 
 
 async def test_small_files_of_an_account_that_wait_together_share_a_process_and_no_others_do(open_process_pool):

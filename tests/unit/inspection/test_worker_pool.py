@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -16,22 +16,9 @@ import pytest
 import workloads as works
 
 from penstock.domain.job_errors import BadOutput
-from penstock.inspection.worker_pool import LimitReached, ProcessPool, WorkFailed, WorkInterrupted
+from penstock.inspection.worker_pool import LimitReached, WorkFailed, WorkInterrupted
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in Linux's own way")
-
-
-@pytest.fixture
-async def open_process_pool() -> AsyncGenerator[Callable[..., ProcessPool]]:
-    opened: list[ProcessPool] = []
-
-    def make(*args: int, **options: float) -> ProcessPool:
-        opened.append(ProcessPool(*args, **options))  # pyright: ignore[reportArgumentType]  as the tests give them
-        return opened[-1]
-
-    yield make
-    for process_pool in opened:
-        await process_pool.close()
 
 
 def processes_below(ancestor: int) -> set[int]:
